@@ -568,8 +568,11 @@ impl AutoCompactor {
         if request.refused >= MAX_SENDS || is_disbelieved {
             return self.take_back(refusal);
         }
-        let is_small = pressure.window.is_some_and(|window| sent <= window.tokens() / SMALL_PART)
-            && before.least() < sent;
+        // What can be removed is no longer than a summary of it.
+        let is_least =
+            stated.is_none() && sent <= before.least().saturating_add(SUMMARY_MESSAGE_TOKENS);
+        let is_small =
+            pressure.window.is_some_and(|window| sent <= window.tokens() / SMALL_PART) && !is_least;
         let is_doubted = is_small || self.was_answered(sent, is_known);
         if refused == 0 && stated.is_none() && is_doubted {
             self.request = again;
@@ -597,7 +600,10 @@ impl AutoCompactor {
         let room = room.filter(|room| !is_doubtful(&pressure, *room, host_limit));
         let limit = room.map_or(too_long, |room| room.min(too_long));
         self.request = NextRequest { tries: tries.saturating_add(1), ..request };
-        let mut output = self.hard(&pressure, limit, tries, CompactionReason::Overflow);
+        let mut output = match is_least {
+            true => Output::CannotFit { floor: sent, tokens: pressure.tokens(), limit },
+            false => self.hard(&pressure, limit, tries, CompactionReason::Overflow),
+        };
         if refused > 0 && matches!(output, Output::CannotFit { .. }) {
             return self.take_back(refusal);
         }
@@ -818,6 +824,19 @@ mod tests {
         let outputs = refused(policy, Some(WINDOW), counted);
         // It counts less than the estimate for the whole thread, and more for the halved one.
         assert_eq!(outputs, [compact(500, 1_000), compact(239, 479), Output::TakeBack]);
+    }
+
+    #[test]
+    fn a_vague_refusal_of_a_request_that_no_summary_makes_smaller_is_passed_on() {
+        for window in [None, Some(ContextWindow::new(WINDOW))] {
+            let pressure = |thread| Pressure { window, thread, newest: 40, ..Pressure::default() };
+            let output = |thread| {
+                machine(AutoPolicy::default()).handle(Timestamp(0), refusal(pressure(thread), None))
+            };
+            let none = Output::CannotFit { floor: 168, tokens: 168, limit: 167 };
+            assert_eq!(output(168), Some(none));
+            assert!(!matches!(output(169), Some(Output::CannotFit { .. })));
+        }
     }
 
     #[test]
