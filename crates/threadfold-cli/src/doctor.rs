@@ -1,6 +1,7 @@
 //! `doctor`: what a proxy with these options needs, and what it would do with a request.
 
 use std::{
+    cell::RefCell,
     env,
     io::{self, ErrorKind, Read, Write},
     net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs},
@@ -285,7 +286,9 @@ fn done_with(
     let serving = &options.proxy.serving;
     let chain = Chain::of(body.dialect.name(), &body.request.messages);
     let views = views.filter(|_| !serving.shadow);
-    let found = views.and_then(|views| views.find(&chain, &body.request.messages, |_| {}));
+    let unread = RefCell::new(None);
+    let note = |why: &str| drop(unread.replace(Some(why.to_owned())));
+    let found = views.and_then(|views| views.find(&chain, &body.request.messages, note));
     let auto = AutoCompactor::new(proxy::policy(serving.threshold))?;
     let known = window.map(ContextWindow::new);
     let view = found.as_ref().map(|row| &row.view);
@@ -299,7 +302,7 @@ fn done_with(
         None => String::new(),
     };
     let came = format!("{}{}", about(whole), part(whole));
-    let text = match (relay.step(), relay.why_not_compacted(), &found) {
+    let mut text = match (relay.step(), relay.why_not_compacted(), &found) {
         (RelayStep::Compact { .. }, ..) if serving.shadow => {
             format!("{came}: sent as it came, with a line that it would be compacted")
         }
@@ -320,6 +323,9 @@ fn done_with(
             )
         }
     };
+    if let Some(why) = unread.into_inner() {
+        text.push_str(&format!("; a view of its thread is not read: {why}"));
+    }
     Ok(Point::new("request", text))
 }
 

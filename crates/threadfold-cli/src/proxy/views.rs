@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use threadfold::message::{Message, ThreadId, Timestamp};
 use threadfold_sqlite::SqliteStore;
@@ -555,17 +555,25 @@ impl Views {
         Ok(())
     }
 
-    /// Reads a view, and keeps it in memory. `None` if it was deleted.
+    /// Reads a view, and keeps it in memory. `None` if it was deleted. One that is damaged stays so: it
+    /// is an error once, and is not looked for any more.
     fn read(&self, link: Link) -> Result<Option<Arc<Row>>, String> {
         let select = "SELECT covers, messages, about FROM proxy_views WHERE link = ?";
         let row = locked(&self.reading).query_row(select, [link.to_string()], |row| {
             Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
         });
-        let row = row.optional().map_err(|error| error.to_string())?;
-        let Some((covers, messages, about)) = row else { return Ok(None) };
-        // The error of the decoder would quote the thread.
-        let row = Row::read(link, covers, &messages, &about).ok_or("it is damaged")?;
-        let row = Arc::new(row);
+        let (row, is_damaged) = match row.optional() {
+            Ok(None) => return Ok(None),
+            // The error of the decoder would quote the thread.
+            Ok(Some((covers, messages, about))) => {
+                (Row::read(link, covers, &messages, &about).ok_or("it is damaged".to_owned()), true)
+            }
+            Err(error) => (Err(error.to_string()), is_damage(&error)),
+        };
+        if row.is_err() && is_damaged {
+            locked(&self.known).remove(&link);
+        }
+        let row = Arc::new(row?);
         locked(&self.known).insert(link, Some(Arc::clone(&row)));
         Ok(Some(row))
     }
@@ -581,6 +589,11 @@ impl Drop for Views {
             let _ = locked(&self.connection).execute(delete, [address]);
         }
     }
+}
+
+/// Whether an error means that the file is damaged, and not that it cannot be read now.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
 /// The threads of the views in this database, the thread with the newest view first. Empty if there

@@ -139,6 +139,10 @@ fn a_proxy_that_runs_is_recognised_and_so_is_a_view_of_it() {
             assert!(said.contains(part), "{part}: {said}");
         }
         assert!(output.status.success());
+        let rows = rusqlite::Connection::open(folder.join("state/threads.db")).unwrap();
+        rows.execute("UPDATE proxy_views SET messages = '['", []).unwrap();
+        let said = points(&doctor(&folder, &upstream.url(), &arguments));
+        assert!(said.contains("a view of its thread is not read: it is damaged"), "{said}");
     });
 }
 

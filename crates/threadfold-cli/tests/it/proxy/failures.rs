@@ -339,6 +339,9 @@ fn views_that_cannot_be_read_are_passed_over_with_a_line() {
         assert_eq!(count(&upstream.seen.refused), 0);
         let lines = proxy.end().await;
         assert!(lines.contains("a view is not read: it is damaged"), "{lines}");
+        // Each is looked for once, not with every request.
+        let views = rows.query_row("SELECT count(*) FROM proxy_views", [], |row| row.get(0));
+        assert!(lines.matches("it is damaged").count() <= views.unwrap(), "{lines}");
     });
 }
 
