@@ -145,7 +145,8 @@ impl Answer {
             let Ok(piece) = tokio::time::timeout_at(until, self.response.chunk()).await else {
                 return Ok(None);
             };
-            let Some(piece) = piece.map_err(words)? else {
+            let broke_off = |error| format!("the provider broke its answer off: {}", words(error));
+            let Some(piece) = piece.map_err(broke_off)? else {
                 self.is_whole = true;
                 break;
             };

@@ -35,6 +35,16 @@ const NOT_PASSED: [HeaderName; 12] = [
     HeaderName::from_static("proxy-connection"),
 ];
 
+/// Headers that describe the body that came. With another body they would be wrong, and a provider that
+/// takes the key for an earlier request would answer that one.
+const OF_BODY: [HeaderName; 5] = [
+    HeaderName::from_static("content-digest"),
+    HeaderName::from_static("content-md5"),
+    HeaderName::from_static("digest"),
+    HeaderName::from_static("idempotency-key"),
+    HeaderName::from_static("repr-digest"),
+];
+
 /// A provider's server. Requests are sent to no other host.
 #[derive(Clone, Debug)]
 pub(crate) struct Upstream {
@@ -123,23 +133,42 @@ pub(super) struct Outgoing {
     pub(super) path: String,
     pub(super) query: Option<String>,
     pub(super) headers: HeaderMap,
+    /// The body that came.
+    pub(super) body: Bytes,
 }
 
 impl Outgoing {
+    /// Sends the request, with another body in place of its own if there is one. An error says what
+    /// happened, for a person.
     pub(super) async fn send(
         &self,
         client: &Client,
         upstream: &Upstream,
-        body: Bytes,
+        instead: Option<Bytes>,
     ) -> Result<reqwest::Response, String> {
         let url = upstream
             .at(&self.path, self.query.as_deref())
             .ok_or("the path leads out of the upstream")?;
-        let request = client.request(self.method.clone(), url).headers(self.headers.clone());
-        let response = request.body(body).send().await.map_err(words)?;
+        let mut headers = self.headers.clone();
+        if instead.is_some() {
+            OF_BODY.iter().for_each(|name| drop(headers.remove(name)));
+        }
+        let body = instead.unwrap_or_else(|| self.body.clone());
+        let request = client.request(self.method.clone(), url).headers(headers).body(body);
+        let (host, port) = upstream.socket();
+        let response = request.send().await.map_err(|error| {
+            let what = match (error.is_connect(), error.is_timeout()) {
+                (true, _) => "cannot be reached",
+                (false, true) => "did not answer in time",
+                (false, false) => "broke the connection off before it answered",
+            };
+            format!("{host}:{port} {what}: {}", words(error))
+        })?;
         // No request asks for another protocol, and the client would read what follows as one.
         match response.status().is_informational() {
-            true => Err(format!("it answers with status {}", response.status().as_u16())),
+            true => {
+                Err(format!("{host}:{port} answers with status {}", response.status().as_u16()))
+            }
             false => Ok(response),
         }
     }

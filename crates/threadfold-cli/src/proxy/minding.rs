@@ -111,7 +111,7 @@ impl Proxy {
         let body = exchange.encoded(&request);
         let at = self.clock.now();
         let sent = async {
-            let answer = again.outgoing.send(&self.client, &again.upstream, body).await?;
+            let answer = again.outgoing.send(&self.client, &again.upstream, Some(body)).await?;
             let status = answer.status().as_u16();
             // Some providers refuse with status 200.
             match Answer::new(answer, Some(asked)).read_whole().await? {

@@ -190,7 +190,7 @@ impl Proxy {
         let compacts = matches!(endpoint, Endpoint::Answer(_)) && is_plain;
         let headers = passed_on(&head.headers, compacts);
         let (path, query) = (path.to_owned(), query.map(str::to_owned));
-        let outgoing = Outgoing { method: head.method, path, query, headers };
+        let outgoing = Outgoing { method: head.method, path, query, headers, body: body.clone() };
         let asked = match endpoint {
             Endpoint::Answer(asked) | Endpoint::Count(asked) if is_plain => {
                 Asked { client: client::name(&head.headers), ..asked }
@@ -200,8 +200,8 @@ impl Proxy {
                     let trouble = format!("its content encoding is {coding}, which is not read");
                     self.note_unread(&body, &Trouble::new(trouble));
                 }
-                let answer = outgoing.send(&self.client, upstream, body).await;
-                let answer = Answer::new(answer.map_err(unreachable)?, None);
+                let answer = outgoing.send(&self.client, upstream, None).await;
+                let answer = Answer::new(answer.map_err(bad_gateway)?, None);
                 return Ok(answer.passed_back(&outgoing.method, None));
             }
         };
@@ -225,9 +225,9 @@ impl Proxy {
         if compacts {
             return self.run_exchange(&outgoing, upstream, arrived, exchange).await;
         }
-        let sent = exchange.as_ref().and_then(Exchange::body).unwrap_or(arrived.body);
-        let answer = outgoing.send(&self.client, upstream, sent).await;
-        let answer = Answer::new(answer.map_err(unreachable)?, None);
+        let instead = exchange.as_ref().and_then(Exchange::body);
+        let answer = outgoing.send(&self.client, upstream, instead).await;
+        let answer = Answer::new(answer.map_err(bad_gateway)?, None);
         Ok(answer.passed_back(&outgoing.method, None))
     }
 
@@ -253,7 +253,7 @@ impl Proxy {
         arrived: Arrived,
         mut exchange: Option<Exchange>,
     ) -> Result<Response<Body>, (StatusCode, String)> {
-        let Arrived { asked, upstream: name, body } = &arrived;
+        let Arrived { asked, upstream: name, .. } = &arrived;
         let (mut first, mut is_last, mut was_long) = (None, false, false);
         let mut sends = 0;
         locked(&self.tally).requests += 1;
@@ -269,10 +269,10 @@ impl Proxy {
             };
             let saved = waiting.as_ref().and_then(Waiting::saved);
             let is_smaller = smaller.is_some();
-            let sent = smaller.unwrap_or_else(|| body.clone());
-            let answer = outgoing.send(&self.client, upstream, sent).await.map_err(unreachable)?;
+            let answer = outgoing.send(&self.client, upstream, smaller).await;
+            let answer = answer.map_err(bad_gateway)?;
             let mut answer = Answer::new(answer, Some(asked));
-            let Some(error) = answer.refusal().await.map_err(unreachable)? else {
+            let Some(error) = answer.refusal().await.map_err(bad_gateway)? else {
                 let tokens = saved.as_ref().map_or(0, |(_, tokens)| *tokens);
                 locked(&self.tally).answered(tokens, was_long);
                 if let Some(waiting) = waiting.filter(|waiting| waiting.was_refused) {
@@ -425,8 +425,8 @@ fn coding(headers: &HeaderMap) -> Option<&'static str> {
     Some(known.unwrap_or("unknown"))
 }
 
-fn unreachable(words: String) -> (StatusCode, String) {
-    (StatusCode::BAD_GATEWAY, format!("the provider cannot be reached: {words}"))
+fn bad_gateway(words: String) -> (StatusCode, String) {
+    (StatusCode::BAD_GATEWAY, words)
 }
 
 /// The answer to `OPTIONS *`, which asks about this server and not about a path.

@@ -39,6 +39,11 @@ const MAX_ASKING: usize = 16;
 /// The maximum number of quiet threads that are compacted or kept alive at once.
 const MAX_QUIET: usize = 2;
 
+/// How long a connection to a provider may be idle and still be used. Common servers close one after 60
+/// seconds or more; a request that crosses such an end on the wire is lost, and is not sent again,
+/// because the provider may have begun with it.
+const IDLE: Duration = Duration::from_secs(50);
+
 /// The options of a proxy.
 #[derive(Debug)]
 pub struct ProxyOptions {
@@ -124,6 +129,7 @@ impl Proxy {
             .no_zstd()
             .no_deflate()
             .connect_timeout(Duration::from_secs(20))
+            .pool_idle_timeout(IDLE)
             .build();
         let upstream = |url: &str, vendor: Vendor| {
             let named = |error| format!("{}: {error}", vendor.option());

@@ -16,6 +16,7 @@ use threadfold::{
     strategy::{Ask, Digest, ModelRole, Proposal, StrategyError, Summarize, View},
 };
 use threadfold_testing::{faulty_store, shared::Folder};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{
     MESSAGES, Process, Served, WINDOW,
@@ -415,9 +416,39 @@ fn a_refusal_for_another_reason_and_a_provider_that_is_gone_reach_the_agent() {
         assert_eq!(illegal.status(), 400);
         assert!(illegal.text().await.unwrap().contains("messages"));
         agent.messages.push(threadfold::Message::user("Hi."));
+        let address = upstream.address;
         drop(upstream);
         let gone = agent.ask().await.unwrap_err();
-        assert!(gone.starts_with("502") && gone.contains("cannot be reached"), "{gone}");
+        let words = format!("{address} cannot be reached: ");
+        assert!(gone.starts_with("502") && gone.contains(&words), "{gone}");
+    });
+}
+
+#[test]
+fn what_happened_instead_of_an_answer_is_said() {
+    run(async {
+        let begun = "HTTP/1.1 400 X\r\ncontent-length: 999\r\n\r\n{";
+        let rows =
+            [("", "broke the connection off before it answered"), (begun, "broke its answer off")];
+        for (answer, words) in rows {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let provider = tokio::spawn(async move {
+                let (mut socket, _) = listener.accept().await.unwrap();
+                let _ = socket.read(&mut [0; 4_096]).await;
+                let _ = socket.write_all(answer.as_bytes()).await;
+            });
+            let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+            let anthropic = format!("http://{address}");
+            let options = super::ProxyOptions { anthropic, ..options(&upstream, Some(WINDOW)) };
+            let proxy = Served::in_folder(options, &folder).await;
+            let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
+            agent.messages.push(Message::user("Hi."));
+            let error = agent.ask().await.unwrap_err();
+            assert!(error.starts_with("502") && error.contains(words), "{error}");
+            assert!(!error.contains("cannot be reached"), "{error}");
+            provider.await.unwrap();
+        }
     });
 }
 

@@ -318,6 +318,30 @@ fn what_is_below_the_threshold_goes_through_byte_for_byte() {
 }
 
 #[test]
+fn headers_that_describe_the_body_go_on_with_that_body_only() {
+    run(async {
+        let folder = Folder::new();
+        let (upstream, proxy, agent) = used_proxy(&folder, false).await;
+        let short = r#"{"max_tokens":9,"messages":[{"role":"user","content":"hi"}]}"#.to_owned();
+        for (body, is_same) in [(short, true), (agent.body(), false)] {
+            let mut request =
+                agent.post(&format!("{}/v1/messages", proxy.url())).body(body.clone());
+            let names =
+                ["idempotency-key", "content-md5", "digest", "content-digest", "repr-digest"];
+            for name in names {
+                request = request.header(name, "1");
+            }
+            assert_eq!(request.send().await.unwrap().status(), 200);
+            let (_, headers, sent) = upstream.seen.last.lock().unwrap().clone();
+            assert_eq!(sent == body, is_same);
+            for name in names {
+                assert_eq!(headers.contains(&format!("\"{name}\"")), is_same, "{name}: {headers}");
+            }
+        }
+    });
+}
+
+#[test]
 fn tokens_are_counted_for_the_thread_as_it_is_sent() {
     run(async {
         let folder = Folder::new();
