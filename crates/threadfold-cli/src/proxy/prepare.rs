@@ -15,7 +15,7 @@ use threadfold::{
 use threadfold_terminal::thousands;
 
 use crate::relay::{
-    Chain, Relay, RelayStep,
+    Chain, Link, Relay, RelayStep,
     compaction::{Compacted, Left, Work},
     passing_from,
 };
@@ -79,7 +79,8 @@ pub(super) struct Waiting {
     found: Option<Arc<Row>>,
     unkept: Option<Made>,
     pub(super) was_refused: bool,
-    without_reasoning: bool,
+    /// The first messages whose reasoning was left out: how many, and the link of the last one.
+    pub(super) void: Option<(usize, Link)>,
     /// The tokens of the request that was sent, by the estimate, and those that its view left out.
     tokens: u64,
     spared: u64,
@@ -96,8 +97,9 @@ impl Proxy {
     /// Whether a body is certainly too short to need a compaction: a token has at least two bytes.
     /// Images have a few thousand tokens each, and many more bytes.
     pub(super) fn is_short(&self, upstream: &str, head: &Head<'_>, body: &Bytes) -> bool {
-        // A thread with a view is sent as its view, however short.
-        if !self.views.is_empty() && !self.options.shadow {
+        // A thread is sent as its view, and without reasoning that was refused, however short.
+        let may_change = !self.views.is_empty() || self.threads.refused_any_reasoning();
+        if may_change && !self.options.shadow {
             return false;
         }
         let model = head.model.as_deref().unwrap_or_default();
@@ -155,7 +157,8 @@ impl Proxy {
         };
         let found;
         let (mut unkept, mut watch) = (None, None);
-        let relay = match attempt {
+        let mut void = self.threads.void_reasoning(&chain);
+        let mut relay = match attempt {
             Attempt::First | Attempt::CountTokens => {
                 found = view();
                 let view = found.as_ref().map(|row| &row.view);
@@ -173,16 +176,13 @@ impl Proxy {
                 Relay::sent(request, None, window, auto)
             }
             Attempt::AfterRefusal(Some(waiting)) => {
-                let Waiting { auto, without_reasoning, .. } = *waiting;
+                let Waiting { auto, .. } = *waiting;
                 (found, unkept) = (waiting.found, waiting.unkept);
-                let view = found.as_ref().map(|row| &row.view);
-                let mut relay = Relay::sent(request, view, window, auto);
-                if without_reasoning {
-                    relay.leave_out_reasoning();
-                }
-                relay
+                void = waiting.void.map_or(0, |(count, _)| count);
+                Relay::sent(request, found.as_ref().map(|row| &row.view), window, auto)
             }
         };
+        relay.leave_out_reasoning(void);
         Ok(Some(Exchange {
             dialect,
             client,
@@ -491,22 +491,12 @@ impl Exchange {
     pub(super) fn waiting(self) -> Waiting {
         // What was compacted for a refusal waits to be kept, whatever was refused after it.
         let was_refused = self.relay.was_refused() || self.unkept.is_some();
-        let (without_reasoning, tokens) = (self.relay.is_without_reasoning(), self.relay.tokens());
+        let (count, tokens) = (self.relay.without_reasoning(), self.relay.tokens());
+        let void = self.chain.after(count).map(|link| (count, link));
         let spared = self.relay.spared();
         let Self { key, model, window, relay, found, unkept, .. } = self;
         let auto = relay.into_auto();
-        Waiting {
-            key,
-            model,
-            window,
-            auto,
-            found,
-            unkept,
-            was_refused,
-            without_reasoning,
-            tokens,
-            spared,
-        }
+        Waiting { key, model, window, auto, found, unkept, was_refused, void, tokens, spared }
     }
 
     /// The body to send; `None` to send the original one.

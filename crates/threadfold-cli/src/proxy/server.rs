@@ -275,6 +275,9 @@ impl Proxy {
             let Some(error) = answer.refusal().await.map_err(bad_gateway)? else {
                 let tokens = saved.as_ref().map_or(0, |(_, tokens)| *tokens);
                 locked(&self.tally).answered(tokens, was_long);
+                if let Some((_, link)) = waiting.as_ref().and_then(|waiting| waiting.void) {
+                    self.threads.refuses_reasoning(link);
+                }
                 if let Some(waiting) = waiting.filter(|waiting| waiting.was_refused) {
                     let (proxy, name) = (Arc::clone(self), name.clone());
                     self.apart(Lane::Reading, async move { proxy.accepted(&name, waiting).await })

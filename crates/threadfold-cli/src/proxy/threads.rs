@@ -2,7 +2,7 @@
 //! twice, and a trigger for each model of an upstream: what one model refuses, another may take.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex},
 };
 
@@ -36,7 +36,11 @@ impl Key {
 
 /// The state of each thread, by its first link.
 #[derive(Debug, Default)]
-pub(super) struct Threads(Mutex<HashMap<Link, Thread>>);
+pub(super) struct Threads {
+    by_root: Mutex<HashMap<Link, Thread>>,
+    /// The links up to which the provider refused the reasoning of a thread.
+    void: Mutex<HashSet<Link>>,
+}
 
 #[derive(Debug, Default)]
 struct Thread {
@@ -66,7 +70,7 @@ impl Known {
 impl Threads {
     /// Returns the state of a thread. A new model gets the trigger `fresh`.
     pub(super) fn known(&self, key: Key, fresh: &AutoCompactor) -> Known {
-        let mut threads = locked(&self.0);
+        let mut threads = locked(&self.by_root);
         if threads.len() >= MAX && !threads.contains_key(&key.root) {
             threads.retain(|_, thread| Arc::strong_count(&thread.lock) > 1);
         }
@@ -80,9 +84,31 @@ impl Threads {
 
     /// Remembers the newest request of a thread.
     pub(super) fn came(&self, root: Link, chain: &Chain) {
-        if let Some(thread) = locked(&self.0).get_mut(&root) {
+        if let Some(thread) = locked(&self.by_root).get_mut(&root) {
             thread.newest = chain.longest_first().take(LAST).collect();
         }
+    }
+
+    /// Remembers that the provider accepted a thread without the reasoning up to this link, after it had
+    /// refused that.
+    pub(super) fn refuses_reasoning(&self, link: Link) {
+        let mut void = locked(&self.void);
+        if void.len() >= MAX {
+            void.clear();
+        }
+        void.insert(link);
+    }
+
+    /// The number of the first messages of a thread whose reasoning the provider refused.
+    pub(super) fn void_reasoning(&self, chain: &Chain) -> usize {
+        let void = locked(&self.void);
+        let mut links = chain.longest_first().filter(|(_, link)| void.contains(link));
+        links.next().map_or(0, |(count, _)| count)
+    }
+
+    /// Whether reasoning of any thread was refused.
+    pub(super) fn refused_any_reasoning(&self) -> bool {
+        !locked(&self.void).is_empty()
     }
 
     /// The trigger of a thread, if it is known.
@@ -101,6 +127,6 @@ impl Threads {
     }
 
     fn with<T>(&self, key: Key, then: impl FnOnce(&mut AutoCompactor) -> T) -> Option<T> {
-        locked(&self.0).get_mut(&key.root)?.models.get_mut(&key.model).map(then)
+        locked(&self.by_root).get_mut(&key.root)?.models.get_mut(&key.model).map(then)
     }
 }

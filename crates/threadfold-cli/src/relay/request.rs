@@ -59,8 +59,9 @@ pub struct Relay {
     refused: Refused,
     /// The `max_output` to send, if it is not that of the request.
     max_output: Option<u64>,
-    /// Whether reasoning is left out, because the provider refused it.
-    without_reasoning: bool,
+    /// From how many of the first messages of the original request reasoning is left out, because the
+    /// provider refused it.
+    without_reasoning: usize,
     was_compacted: bool,
     /// Whether it was compacted since it was refused last.
     is_smaller: bool,
@@ -149,7 +150,7 @@ impl Relay {
             step: RelayStep::Send,
             refused: Refused::No,
             max_output: None,
-            without_reasoning: false,
+            without_reasoning: 0,
             was_compacted: false,
             is_smaller: false,
             output: None,
@@ -171,16 +172,19 @@ impl Relay {
     /// The request to send; `None` if it is the original one.
     #[must_use]
     pub fn request(&self) -> Option<Request> {
-        if self.viewed.is_none() && self.max_output.is_none() && !self.without_reasoning {
+        if self.viewed.is_none() && self.max_output.is_none() && !self.is_without_reasoning() {
             return None;
         }
         let mut request = self.original.clone();
         if let Some(messages) = self.viewed.clone() {
             request.messages = messages.into();
         }
-        if self.without_reasoning {
-            let marked = request.messages.iter().cloned();
-            let marked = marked.map(|it| if it.has_reasoning() { it.rewritten() } else { it });
+        if self.is_without_reasoning() {
+            let later = self.original.messages.len().saturating_sub(self.without_reasoning);
+            let until = request.messages.len().saturating_sub(later);
+            let marked = request.messages.iter().cloned().enumerate().map(|(at, message)| {
+                if at < until && message.has_reasoning() { message.rewritten() } else { message }
+            });
             request.messages = marked.collect::<Vec<_>>().into();
         }
         request.max_output = self.max_output.or(request.max_output);
@@ -349,15 +353,21 @@ impl Relay {
         }
     }
 
-    /// Sends the request without its reasoning, as after a refusal of it.
-    pub(crate) fn leave_out_reasoning(&mut self) {
-        self.without_reasoning = true;
+    /// Sends the request without the reasoning of so many of its first messages, as after a refusal of
+    /// it. What was thought on these without it is still whole.
+    pub(crate) fn leave_out_reasoning(&mut self, messages: usize) {
+        self.without_reasoning = messages;
     }
 
-    /// Whether the request is sent without its reasoning.
+    /// The number of the first messages whose reasoning is left out.
+    pub(crate) fn without_reasoning(&self) -> usize {
+        self.without_reasoning
+    }
+
+    /// Whether the request is sent without reasoning that it came with.
     #[must_use]
     pub fn is_without_reasoning(&self) -> bool {
-        self.without_reasoning
+        self.without_reasoning > 0
     }
 
     /// Takes a refusal of the provider. A refusal for the length leads to a compaction. Reasoning that
@@ -384,8 +394,9 @@ impl Relay {
         if self.step != RelayStep::Send {
             return;
         }
-        if *error == ModelErrorKind::VoidReasoning && !self.without_reasoning {
-            return self.leave_out_reasoning();
+        let messages = self.original.messages.len();
+        if *error == ModelErrorKind::VoidReasoning && self.without_reasoning < messages {
+            return self.leave_out_reasoning(messages);
         }
         let Some(refusal) = Refusal::of(error) else { return self.give_up() };
         if self.refused == Refused::No {

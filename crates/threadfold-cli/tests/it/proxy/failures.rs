@@ -482,9 +482,12 @@ fn reasoning_that_is_bound_to_other_messages_is_left_out_after_the_refusal() {
         let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
         let proxy = Served::in_folder(options(&upstream, None), &folder).await;
         let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
-        let thought = Thinking::new("Hm.", Some("signed-elsewhere".into())).into();
-        let answer = Message::new(Role::Assistant, vec![thought, ContentBlock::text("Yes.")]);
-        agent.messages = vec![Message::user("Is it?"), answer, Message::user("And now?")];
+        let answer = |signature: &str| {
+            let thought = Thinking::new("Hm.", Some(signature.into())).into();
+            Message::new(Role::Assistant, vec![thought, ContentBlock::text("Yes.")])
+        };
+        let elsewhere = answer("signed-elsewhere");
+        agent.messages = vec![Message::user("Is it?"), elsewhere, Message::user("And now?")];
         *upstream.seen.lie.lock().unwrap() = "messages.1.content.0: Invalid `signature` in \
             `thinking` block. The block is bound to a different conversation.";
         upstream.seen.lies.store(1, Ordering::Relaxed);
@@ -493,11 +496,29 @@ fn reasoning_that_is_bound_to_other_messages_is_left_out_after_the_refusal() {
         let sent = upstream.seen.last.lock().unwrap().2.clone();
         let sent = String::from_utf8_lossy(&sent);
         assert!(!sent.contains("signed-elsewhere") && sent.contains("Yes."), "{sent}");
-        // What the provider accepts is sent as it came.
-        agent.messages.push(Message::user("And then?"));
+        // The thread goes on without it, and with what was thought later.
+        agent.messages.extend([answer("signed-here"), Message::user("And then?")]);
+        let shared = agent.messages.clone();
+        for number in 0..3 {
+            agent.turn(number).await.unwrap();
+            let sent = upstream.seen.last.lock().unwrap().2.clone();
+            let sent = String::from_utf8_lossy(&sent);
+            assert!(!sent.contains("signed-elsewhere") && sent.contains("signed-here"), "{sent}");
+        }
+        assert_eq!(count(&upstream.seen.refused), 1);
+        // Another thread keeps its reasoning, and what is refused later is left out too.
+        agent.messages = [&[Message::user("Another.")], &shared[1..]].concat();
         agent.ask().await.unwrap();
         let sent = upstream.seen.last.lock().unwrap().2.clone();
         assert!(String::from_utf8_lossy(&sent).contains("signed-elsewhere"));
+        agent.messages = shared;
+        upstream.seen.lies.store(1, Ordering::Relaxed);
+        for _ in 0..2 {
+            agent.ask().await.unwrap();
+            let sent = upstream.seen.last.lock().unwrap().2.clone();
+            assert!(!String::from_utf8_lossy(&sent).contains("signed-"));
+        }
+        assert_eq!(count(&upstream.seen.refused), 2);
     });
 }
 
