@@ -71,8 +71,10 @@ fn a_native_array_follows_every_change_of_a_session() {
         ModelError::new(ModelErrorKind::Overflow { limit: None, found: None, output: None }, "no")
     };
     let overflows = std::iter::repeat_with(|| Scripted::from(too_long())).take(3);
+    // Longer than a summary of it.
+    let five = "Five. ".repeat(200);
     let answers = ["One.", "Two.", "Three.", "Four."].map(Scripted::from).into_iter();
-    let script = answers.chain([refused.into(), "Five.".into()]).chain(overflows);
+    let script = answers.chain([refused.into(), five.as_str().into()]).chain(overflows);
     let model = ScriptedModel::new(script.chain(["Six.", "Seven.", "Eight."].map(Scripted::from)));
     let agent = Mirror::new(&model);
     let mut held = Arc::clone(&agent.native);

@@ -101,9 +101,9 @@ fn reply_events_and_thread_have_the_same_text_for_every_stream() {
     for (streams, expected) in kinds() {
         let model = Arc::new(Streams::default());
         let mut by_events = session(&model);
-        // Old messages that a compaction after the refusal can remove.
+        // Old messages that are longer than a summary of them.
         for _ in 0..3 {
-            block_on(async { by_events.send("An old question.").await }).unwrap();
+            block_on(async { by_events.send("An old question. ".repeat(20)).await }).unwrap();
         }
         *model.streams.lock().unwrap() = streams.into();
         assert_eq!(shown(&mut by_events, "And now?"), expected);
@@ -122,7 +122,7 @@ fn reply_events_and_thread_have_the_same_text_for_every_stream() {
         let model = Arc::new(Streams::default());
         let mut by_reply = session(&model);
         for _ in 0..3 {
-            block_on(async { by_reply.send("An old question.").await }).unwrap();
+            block_on(async { by_reply.send("An old question. ".repeat(20)).await }).unwrap();
         }
         *model.streams.lock().unwrap() = streams.into();
         let reply = block_on(async { by_reply.send("And now?").await }).unwrap();

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, atomic::Ordering};
 
 use threadfold::{
-    CompactionStrategy, ContextWindow,
+    CompactionStrategy, ContextWindow, Message,
     strategy::{Ask, KeepRecent, Proposal, StrategyError, View},
 };
 use threadfold_testing::shared::Folder;
@@ -130,6 +130,22 @@ fn a_provider_that_refuses_everything_is_asked_three_times_and_nothing_is_kept()
         aged.agent.ask().await.unwrap();
         assert_eq!(aged.last(), aged.agent.body().len());
         assert_eq!(aged.rows("SELECT count(*) FROM proxy_views"), 0);
+    });
+}
+
+#[test]
+fn a_request_that_no_summary_makes_smaller_is_sent_once() {
+    run(async {
+        for window in [None, Some(LARGE)] {
+            let (folder, upstream) = (Folder::new(), Upstream::start(LARGE).await);
+            let proxy = Served::in_folder(options(&upstream, window), &folder).await;
+            let mut agent = Agent::new(&proxy.url(), MESSAGES, false);
+            let (said, now) = (Message::assistant("Hello."), Message::user("And now?"));
+            agent.messages = vec![Message::user("Hi."), said, now];
+            upstream.seen.lies.store(usize::MAX, Ordering::Relaxed);
+            agent.ask().await.unwrap_err();
+            assert_eq!(*upstream.seen.sizes.lock().unwrap(), [agent.body().len()]);
+        }
     });
 }
 
