@@ -235,7 +235,7 @@ impl Relay {
                 thousands(self.max_output.unwrap_or_default())
             ),
             Some(Output::SendAgain) => format!(
-                "{} were refused, but as many were answered a short while ago: they are sent again",
+                "{} were refused, although they should fit: they are sent again",
                 about(self.counted())
             ),
             Some(Output::TakeBack) => "the request is refused whatever its size, so what was \
