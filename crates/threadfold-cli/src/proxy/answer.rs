@@ -190,7 +190,11 @@ impl Answer {
                 }
             }));
         let pieces = pieces.map_ok(Frame::data);
-        let pieces = pieces.map_err(|error| -> Failed { words(error).into() });
+        let pieces = pieces.or_else(async |error| -> Result<_, Failed> {
+            // The server drops what it has not written when it gets an error.
+            tokio::task::yield_now().await;
+            Err(words(error).into())
+        });
         response(status, headers, StreamBody::new(pieces).boxed_unsync())
     }
 }

@@ -455,3 +455,39 @@ impl Relay {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadfold::{ContentBlock, Role, message::Thinking};
+
+    #[test]
+    fn what_was_thought_after_refused_reasoning_is_sent_with_a_view_too() {
+        let thought = |text: &str| {
+            let thought = Thinking::new("Hm.", Some("signed".into())).into();
+            Message::new(Role::Assistant, vec![thought, ContentBlock::text(text)])
+        };
+        let asked = Message::user("And now?");
+        let thread = [
+            Message::user("Is it?"),
+            thought("Yes."),
+            asked.clone(),
+            thought("No."),
+            asked.clone(),
+            thought("Perhaps."),
+            asked,
+        ];
+        let view = View::new(3, vec![Message::user("It is asked."), thought("Yes.")]);
+        let without = |view: Option<&View>, messages: usize| {
+            let request = Request::new(thread.to_vec());
+            let mut relay = Relay::sent(request, view, None, AutoCompactor::default());
+            relay.leave_out_reasoning(messages);
+            let request = relay.request().unwrap();
+            let marks = request.messages.iter().filter(|message| message.role == Role::Assistant);
+            marks.map(|message| message.prefix_rewritten).collect::<Vec<_>>()
+        };
+        assert_eq!(without(None, 5), [true, true, false]);
+        assert_eq!(without(Some(&view), 5), [true, true, false]);
+        assert_eq!(without(Some(&view), 3), [true, false, false]);
+    }
+}

@@ -21,7 +21,7 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 use threadfold_testing::shared::Folder;
 use tokio::{
-    io::AsyncWriteExt,
+    io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
     sync::Notify,
 };
@@ -192,6 +192,42 @@ fn a_refusal_whose_body_is_late_is_a_refusal() {
             rows.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
         };
         assert_eq!((kept("proxy_views"), kept("proxy_windows")), (0, 0));
+    });
+}
+
+#[test]
+fn what_came_before_an_answer_broke_off_reaches_the_agent() {
+    run(async {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let anthropic = format!("http://{}", listener.local_addr().unwrap());
+        let event = "event: content_block_delta\ndata: {\"type\": \"content_block_delta\", \
+            \"index\": 0, \"delta\": {\"type\": \"text_delta\", \"text\": \"Well\"}}\n\n";
+        let provider = tokio::spawn(async move {
+            loop {
+                let (mut socket, _) = listener.accept().await.unwrap();
+                let _ = socket.read(&mut [0; 4_096]).await;
+                let head = "HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\n\
+                    content-length: 9999\r\n\r\n";
+                for piece in [head, event, event, event] {
+                    let _ = socket.write_all(piece.as_bytes()).await;
+                }
+            }
+        });
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        let options = super::ProxyOptions { anthropic, ..options(&upstream, Some(WINDOW)) };
+        let proxy = Served::in_folder(options, &folder).await;
+        let agent = Agent::new(&proxy.url(), MESSAGES, true);
+        let url = format!("{}/v1/messages", proxy.url());
+        for _ in 0..100 {
+            let answer = agent.post(&url).body(agent.body()).send().await.unwrap();
+            let mut pieces = answer.bytes_stream();
+            let mut whole = Vec::new();
+            while let Some(Ok(piece)) = pieces.next().await {
+                whole.extend_from_slice(&piece);
+            }
+            assert_eq!(String::from_utf8(whole).unwrap(), event.repeat(3));
+        }
+        provider.abort();
     });
 }
 
