@@ -182,6 +182,9 @@ pub struct Ask<'a> {
     calls: usize,
     /// All calls, those without a model included.
     tried: usize,
+    /// What the models quoted. A quote is checked by itself, so it counts whatever becomes of the
+    /// summary beside it.
+    quotes: Quotes,
     /// Tells whoever runs the strategy that the limit of calls is reached.
     over: Option<oneshot::Sender<()>>,
 }
@@ -263,7 +266,8 @@ impl Retries {
 impl<'a> Ask<'a> {
     /// Returns an ask whose calls these answer.
     pub fn new(answers: &'a mut (dyn Answers + 'a)) -> Self {
-        Self { answers, usage: Usage::default(), calls: 0, tried: 0, over: None }
+        let (usage, quotes) = (Usage::default(), Quotes::default());
+        Self { answers, usage, calls: 0, tried: 0, quotes, over: None }
     }
 
     /// The tokens of all calls so far, as the models reported them.
@@ -291,7 +295,7 @@ impl<'a> Ask<'a> {
         &'s mut self,
         call: &'s ModelCall,
     ) -> impl Future<Output = Result<Answer, ModelError>> + Send + use<'s, 'a> {
-        let Self { answers, usage, calls, tried, over } = self;
+        let Self { answers, usage, calls, tried, over, .. } = self;
         if *tried >= MAX_CALLS {
             // A strategy that never ends would not end for an error either: whoever runs it ends it.
             let _ = over.take().map(|over| over.send(()));
@@ -409,19 +413,30 @@ impl<'a> Ask<'a> {
     /// it is [added](Self::add), and what becomes ready when it reaches the limit of calls.
     pub(super) fn nested(&mut self) -> (Ask<'_>, oneshot::Receiver<()>) {
         let (over, is_over) = oneshot::channel();
-        let (usage, calls, tried) = (Usage::default(), 0, self.tried);
-        (Ask { answers: &mut *self.answers, usage, calls, tried, over: Some(over) }, is_over)
+        let own = Ask { tried: self.tried, over: Some(over), ..Ask::new(&mut *self.answers) };
+        (own, is_over)
     }
 
     /// Adds the calls of a part of the work.
-    pub(super) fn add(&mut self, (usage, calls, tried): (Usage, usize, usize)) {
+    pub(super) fn add(&mut self, (usage, calls, tried, quotes): (Usage, usize, usize, Quotes)) {
         self.usage += usage;
         (self.calls, self.tried) = (self.calls.saturating_add(calls), tried);
+        self.quotes.extend(quotes);
     }
 
-    /// The cost so far, for [`add`](Self::add).
-    pub(super) fn spent(&self) -> (Usage, usize, usize) {
-        (self.usage, self.calls, self.tried)
+    /// The cost so far and what was quoted, for [`add`](Self::add).
+    pub(super) fn spent(self) -> (Usage, usize, usize, Quotes) {
+        (self.usage, self.calls, self.tried, self.quotes)
+    }
+
+    /// Notes what a model quoted.
+    pub(super) fn quoted(&mut self, quotes: Quotes) {
+        self.quotes.extend(quotes);
+    }
+
+    /// What the models quoted so far.
+    pub(super) fn quotes(&self) -> &Quotes {
+        &self.quotes
     }
 }
 

@@ -26,7 +26,7 @@ use super::{
     tail::nothing,
     view::View,
 };
-use crate::{compact::TrimToolResults, log::Rung, message::Usage};
+use crate::{compact::TrimToolResults, ledger::Quotes, log::Rung, message::Usage};
 
 /// What follows if a strategy fails or misses the target. Without one, the target is strict unless
 /// the brief has a limit, and a failure is final.
@@ -95,7 +95,7 @@ pub(crate) async fn propose(
     let outcome = match outcome.and_then(|proposal| seen.settled(proposal, terms.fallback)) {
         Err(error) if seen.falls_back(terms.fallback) => {
             let failed = error.rungs(rung.clone());
-            seen.fallen_back(&failed, terms.fallback).ok_or(error)
+            seen.fallen_back(&failed, ask.quotes(), terms.fallback).ok_or(error)
         }
         outcome => outcome,
     };
@@ -153,11 +153,12 @@ impl View {
         }
     }
 
-    /// Returns the proposal of the fallback after these rungs failed: for the target, else for the
+    /// Returns the proposal of the fallback after these rungs failed, whose models quoted this: for the target, else for the
     /// limit, else, if the host asks for it, for any size.
     fn fallen_back(
         &self,
         failed: &[Rung<StrategyError>],
+        quotes: &Quotes,
         fallback: Option<Fallback>,
     ) -> Option<Proposal> {
         let ladder = Ladder::new([
@@ -170,7 +171,8 @@ impl View {
         tries.into_iter().flatten().find_map(|(target, limit)| {
             let brief = Brief { target, limit, ..self.brief.clone() };
             let view = Self::new(self.thread.clone(), brief);
-            let proposal = without_model(&ladder, &view).ok()?;
+            let proposal = without_model(&ladder, &view.quoting(quotes)).ok()?;
+            let proposal = Proposal { quotes: quotes.clone(), ..proposal };
             let accepted = view.settled(proposal, fallback).ok()?;
             let rungs = failed.iter().chain(&accepted.rungs).cloned().collect();
             Some(Proposal { rungs, ..accepted })

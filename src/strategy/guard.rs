@@ -37,10 +37,13 @@ pub(super) async fn run(
             Either::Right(_) => None,
         }
     };
-    let spent @ (usage, calls, _) = own.spent();
+    let spent @ (usage, calls, ..) = own.spent();
     ask.add(spent);
     let outcome = match outcome {
-        Some(Ok(outcome)) => outcome,
+        Some(Ok(outcome)) => outcome.map(|mut proposal| {
+            ask.quoted(std::mem::take(&mut proposal.quotes));
+            Proposal { quotes: ask.quotes().clone(), ..proposal }
+        }),
         Some(Err(payload)) => {
             let message = panic_message(payload.as_ref());
             Err(StrategyError::Panicked { strategy: name.clone(), message })

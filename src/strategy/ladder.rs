@@ -23,7 +23,7 @@ use super::{
     summarize::Summarize,
     view::View,
 };
-use crate::{ledger::Quotes, log::Rung};
+use crate::log::Rung;
 
 /// Tries strategies in order until one is accepted.
 ///
@@ -148,7 +148,6 @@ impl CompactionStrategy for Ladder {
             tried: Vec::new(),
             best: None,
             smallest: None,
-            quotes: Quotes::default(),
         };
         while let Some(strategy) = climb.untried.pop() {
             let (rung, outcome) = guard::run(strategy.as_ref(), view, ask).await;
@@ -173,9 +172,6 @@ struct Climb<'a> {
     best: Option<(Proposal, usize)>,
     /// The smallest proposal that misses only the target, with its tokens.
     smallest: Option<(Proposal, u64)>,
-    /// What the models of all rungs so far quoted. A quote is checked by itself, so it counts even if
-    /// the summary beside it is not taken.
-    quotes: Quotes,
 }
 
 /// Whether the ladder continues with its next rung, or how it ends.
@@ -188,8 +184,6 @@ impl Climb<'_> {
             Ok(proposal) => proposal,
             Err(error) => return self.failed(rung, error),
         };
-        self.quotes.extend(proposal.quotes);
-        let proposal = Proposal { quotes: self.quotes.clone(), ..proposal };
         let settled = match self.view.thread.settle(proposal.clone(), &self.view.brief) {
             Ok(settled) => settled,
             Err(rejection) => return self.rejected(rung, proposal, rejection),

@@ -133,22 +133,22 @@ impl CompactionStrategy for Summarize {
         let answer = ask.question_with(model, request, retries, smaller).await?;
         let (text, quotes) = quoted_summary_of(&answer)?;
         let task = task.quoting(&quotes);
+        ask.quoted(quotes);
         // Whole sentences go before the text is cut at any place.
         let text = task.thread.own_text(&text);
         let text = clip(&text, room, task.thread.counter());
         let summary = segments.with(&text, task.brief.compaction);
         let filled = target.and_then(|_| digest::filled_beside(&task, &summary, cut));
-        let proposal = match filled {
-            Some(plan) => Proposal::filled(plan),
+        match filled {
+            Some(plan) => Ok(Proposal::filled(plan)),
             None => {
                 let summary = Message::summary(Role::User, summary);
                 let plan = task.first_within_target(&candidates, |candidate| {
                     candidate.plan(&task, vec![summary.clone()])
                 })?;
-                Proposal::new(plan)
+                Ok(Proposal::new(plan))
             }
-        };
-        Ok(Proposal { quotes, ..proposal })
+        }
     }
 }
 

@@ -9,13 +9,18 @@ use async_trait::async_trait;
 use futures::executor::block_on;
 use threadfold::{
     CompactionStrategy, ContextWindow, Message, Model, ModelAgent, Plan, Request, Role, Session,
-    ledger::{QuotedChanges, QuotedRule, TakenBack},
+    drive::{self, Conversation, Models},
+    ledger::{QuotedChanges, QuotedRule, Quotes, TakenBack},
     log::{CompactionRecord, Event, EventLog},
     message::{
         Answer, CompactionReason, ModelError, Redactor, StopReason, Timestamp, ToolUse, Usage,
     },
-    store::MemoryStore,
-    strategy::{Chunked, Ladder, Rolling, Summarize},
+    retention::RetentionPolicy,
+    store::{Journal, MemoryStore},
+    strategy::{
+        Ask, Brief, Chunked, Digest, Fallback, Ladder, Proposal, Rolling, StrategyError, Summarize,
+        View,
+    },
     tokens::{ByteEstimate, TokenCounter},
 };
 use threadfold_testing::notation;
@@ -167,6 +172,65 @@ fn rules_that_a_model_quoted_once_stay_through_fifteen_compactions_in_a_small_wi
         }
         assert_eq!(rules(&session), [rule]);
     }
+}
+
+/// Compacts a thread of the user's and the assistant's texts, which does not fit, and returns its log.
+fn refused(strategy: &dyn CompactionStrategy, target: u64, lines: &[&str]) -> EventLog {
+    let mut journal = Journal::new(EventLog::new("refused".parse().unwrap()));
+    for round in 0..12 {
+        let rule = if round == 0 { RULES[0] } else { "" };
+        for message in [
+            Message::user(format!("Meal {round}, please. {rule}")),
+            Message::assistant(format!("Meal {round}: {}", "soup, bread and cheese. ".repeat(40))),
+        ] {
+            journal.append(Timestamp(1), Event::MessageAppended(message)).unwrap();
+        }
+    }
+    journal.append(Timestamp(1), Event::MessageAppended(Message::user("And now?"))).unwrap();
+    let mut conversation = Conversation::new(&mut journal).with_fallback(Fallback::IfNeeded);
+    let brief = Brief {
+        reason: CompactionReason::Overflow,
+        target: Some(target),
+        limit: Some(target),
+        retention: Some(RetentionPolicy::default()),
+        ..Brief::default()
+    };
+    let model = Quoting::new(lines.iter().copied());
+    let models = Models::one(&model);
+    block_on(drive::compact(&mut conversation, strategy, &brief, models, &mut |_, _| {})).unwrap();
+    journal.log().clone()
+}
+
+/// Makes the model of a view quote, and a summary that is far too long.
+#[derive(Debug)]
+struct TooLong;
+
+#[async_trait]
+impl CompactionStrategy for TooLong {
+    fn name(&self) -> &str {
+        "too-long"
+    }
+
+    async fn propose(&self, view: &View, _: &mut Ask<'_>) -> Result<Proposal, StrategyError> {
+        let plan = Plan::summarise(view.thread.messages(), 0..2, "A meal. ".repeat(90)).unwrap();
+        let (rules, lifted) = (vec![RULES[0].to_owned()], Vec::new());
+        let mut proposal = Proposal::new(plan);
+        proposal.quotes = Quotes { rules, lifted };
+        Ok(proposal)
+    }
+}
+
+#[test]
+fn a_quote_counts_although_the_summary_beside_it_is_not_taken() {
+    let log = refused(&TooLong, 900, &[]);
+    let record = log.standing().last().unwrap();
+    assert!(record.rungs.iter().any(|rung| rung.failure.is_some()), "{:?}", record.rungs);
+    assert_eq!(active(&log), [RULES[0]]);
+    let ladder = Ladder::new([
+        Arc::new(TooLong) as Arc<dyn CompactionStrategy>,
+        Arc::new(Digest::default()),
+    ]);
+    assert_eq!(active(&refused(&ladder, 900, &[])), [RULES[0]]);
 }
 
 #[test]

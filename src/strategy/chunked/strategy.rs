@@ -58,7 +58,7 @@ impl CompactionStrategy for Chunked {
         // The run holds the rendered thread now.
         drop(head);
         run.drive(view, ask, (0, 0)).await;
-        job.concluded(run)
+        job.concluded(run, ask)
     }
 }
 
@@ -138,17 +138,18 @@ impl SummaryJob {
     }
 
     /// Returns what a run that has ended proposes.
-    fn concluded(&self, run: CompactionRun) -> Result<Proposal> {
+    fn concluded(&self, run: CompactionRun, ask: &mut Ask<'_>) -> Result<Proposal> {
         match run.step() {
             RunStep::Done { summary } => {
                 let ((summary, quotes), notes) = (Quotes::cut(summary), run.notes());
                 // The fill needs the room that the rendered thread takes.
                 drop(run);
                 let task = self.task.quoting(&quotes);
+                ask.quoted(quotes);
                 let summary = task.thread.own_text(&summary);
                 let job = Self { task, candidate: self.candidate.clone() };
                 let fitting = job.fitting(&summary);
-                fitting.map(|proposal| Proposal { notes, quotes, ..proposal })
+                fitting.map(|proposal| Proposal { notes, ..proposal })
             }
             RunStep::Failed { error } => {
                 let error = error.clone();

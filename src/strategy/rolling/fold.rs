@@ -49,7 +49,8 @@ impl CompactionStrategy for Rolling {
         let mut run = CompactionRun::of_parts(parts, prompts.clone())?;
         let calls = run.drive(&view, ask, (0, usize::from(is_full))).await;
         let mut notes = run.notes();
-        let (texts, mut quotes) = run.into_accounts()?;
+        let (texts, quotes) = run.into_accounts()?;
+        ask.quoted(quotes);
         let (mut next_id, mut made, mut batches) = (first_id(&view), Vec::new(), Vec::new());
         for (Chunk { mut batch, is_new, .. }, text) in chunks.into_iter().zip(texts) {
             if is_new {
@@ -67,7 +68,7 @@ impl CompactionStrategy for Rolling {
             match (failure, run.into_accounts()) {
                 (None, Ok((texts, more))) => {
                     let merged = Batch { text: texts.concat().into(), ..merged(&batches, next_id) };
-                    quotes.extend(more);
+                    ask.quoted(more);
                     made.push(merged.clone());
                     batches = vec![merged];
                 }
@@ -84,7 +85,7 @@ impl CompactionStrategy for Rolling {
         let summary = Summary { batches: batches.into(), ..view.summary(text) };
         let plan = view.thread.stamped(split.plan(&view, summary)?, &view.brief);
         let plan = view.fitted(plan)?;
-        Ok(Proposal { batches: made, quotes, notes, ..Proposal::new(plan) })
+        Ok(Proposal { batches: made, notes, ..Proposal::new(plan) })
     }
 }
 

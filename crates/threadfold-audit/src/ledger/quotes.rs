@@ -99,10 +99,17 @@ impl Quotes {
         (summary.trim().to_owned(), quotes)
     }
 
-    /// Adds the quotes of another answer.
+    /// Adds the quotes of another answer that these lack.
     pub fn extend(&mut self, other: Self) {
-        self.rules.extend(other.rules);
-        self.lifted.extend(other.lifted);
+        fn add<T: PartialEq>(quotes: &mut Vec<T>, others: Vec<T>) {
+            for other in others {
+                if !quotes.contains(&other) {
+                    quotes.push(other);
+                }
+            }
+        }
+        add(&mut self.rules, other.rules);
+        add(&mut self.lifted, other.lifted);
     }
 
     /// Whether there is no quote.
