@@ -85,24 +85,17 @@ impl<'a> Settling<'a> {
         }
         let excess = counter.text(&list).saturating_add(MARGIN).saturating_sub(room);
         let half = counter.text(&own).div_ceil(2);
-        let short_list = ledger::titled(&others, left_out, room, counter);
-        let list = if merged.is_empty() { list } else { short_list.clone() };
-        let must_shorten = !merged.is_empty() && excess > 0;
-        let unrepeated = match must_shorten {
+        let list = match merged.is_empty() {
+            true => list,
+            false => ledger::titled(&others, left_out, room, counter),
+        };
+        let unrepeated = match !merged.is_empty() && excess > 0 {
             true => shortened(&unrepeated, excess, half, counter),
             false => unrepeated,
         };
-        // The candidates, the best first: the summary is shortened before the rules are.
-        let texts = [
-            (unrepeated.as_str(), list.as_str()),
-            (&own, &list),
-            (&shortened(&own, excess, half, counter), &list),
-            (&own, &short_list),
-            (&own, ""),
-        ];
         let alone = room.saturating_add(counter.text(&own));
-        for (own, list) in texts {
-            let text = joined(own, list);
+        // Rules that do not fit are counted in the end.
+        for text in [joined(&unrepeated, &list), own.into()] {
             // If the user's statements hold all that the summary says, they replace it.
             let shown = if text.is_blank() {
                 self.typed(after).list(alone, counter).into_owned().into()
