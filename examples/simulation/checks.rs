@@ -138,9 +138,14 @@ fn repeated(messages: &[Message]) -> Option<Fault> {
 /// Finds a change that a codec had to make.
 fn encoded(request: &Request) -> Option<Fault> {
     let codecs: [Dialect; 2] = [Dialect::Anthropic, Dialect::OpenAiChat];
+    // Of a message that only calls tools of the server, which left no result, nothing is sent.
+    let is_left_out = |message: &&Message| {
+        message.content.iter().all(|block| matches!(block, ContentBlock::ServerToolUse(_)))
+    };
+    let first = request.messages.iter().take_while(is_left_out).count();
     codecs.into_iter().find_map(|codec| {
         let encoded = codec.encode(request, &EncodeOptions::default());
-        let bad = encoded.adjustments.into_iter().find(|it| is_repair(codec.name(), it));
+        let bad = encoded.adjustments.into_iter().find(|it| is_repair(codec.name(), it, first));
         let repaired = |adjustment| format!("{} had to repair it: {adjustment}", codec.name());
         bad.map(|adjustment| Fault::new(Kind::Illegal, repaired(adjustment)))
     })
@@ -149,11 +154,12 @@ fn encoded(request: &Request) -> Option<Fault> {
 /// Whether an adjustment repairs a fault of the session. Content for which only the dialect has no
 /// form is not a fault: ids and inputs as the model wrote them, reasoning of another provider,
 /// results of white space only, a thread that begins with an assistant's summary. Neither is a call
-/// of a server tool that the provider left without its result.
-fn is_repair(codec: &str, adjustment: &Adjustment) -> bool {
+/// of a server tool that the provider left without its result. `first` is the first message of which
+/// something is sent.
+fn is_repair(codec: &str, adjustment: &Adjustment, first: usize) -> bool {
     let anthropic = codec == "anthropic-messages";
     match &adjustment.change {
-        Change::UserInserted => adjustment.message != Some(0),
+        Change::UserInserted => adjustment.message.is_none_or(|at| at > first),
         Change::IdRewritten { .. }
         | Change::InputWrapped { .. }
         | Change::MaxOutputSet { .. }
