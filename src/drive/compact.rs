@@ -158,8 +158,7 @@ pub async fn compact(
     mut observe: &mut (dyn FnMut(&ModelCall, Option<&Delta>) + Send),
 ) -> Result<CompactionRecord> {
     let brief = Brief { compaction: Some(conversation.next_compaction()), ..brief.clone() };
-    let snapshot = conversation.snapshot_for(&brief).await?;
-    let view = View::new(snapshot, conversation.journal.redacted(&brief));
+    let view = conversation.view(&brief).await?;
     let span = conversation.span(strategy.name(), &brief);
     let redactor = conversation.journal.redactor().cloned();
     let models = Models { redactor: redactor.as_deref().or(models.redactor), ..models };
@@ -200,10 +199,11 @@ impl Conversation<'_> {
             .previous(|| self.journal.log().latest_gain(&self.prices?))
     }
 
-    /// Returns the snapshot that [`compact`] passes to a strategy: a [`snapshot`](Self::snapshot)
-    /// with the standing rules, the notes of the agent and, if the brief sets a retention policy, with
-    /// the facts of the whole log. It is for hosts that run the strategy themselves and then
-    /// [`finish`](Self::finish) the compaction. The future may be dropped at any point.
+    /// Returns the view that [`compact`] passes to a strategy: a [`snapshot`](Self::snapshot) with
+    /// the standing rules, the notes of the agent and, if the brief sets a retention policy, with the
+    /// facts of the whole log; and the brief. Both are without what the redactor of the journal
+    /// removes. It is for hosts that run the strategy themselves and then [`finish`](Self::finish)
+    /// the compaction. The future may be dropped at any point.
     ///
     /// ```
     /// use futures::executor::block_on;
@@ -216,8 +216,8 @@ impl Conversation<'_> {
     /// journal.append(Timestamp(1), Event::MessageAppended(message))?;
     /// journal.append(Timestamp(2), Event::RuleAdded { text: "Never touch the lexer.".into() })?;
     /// let mut conversation = Conversation::new(&mut journal);
-    /// let snapshot = block_on(conversation.snapshot_for(&Brief::default()))?;
-    /// assert_eq!(snapshot.rules().to_string(), "- Never touch the lexer.\n");
+    /// let view = block_on(conversation.view(&Brief::default()))?;
+    /// assert_eq!(view.thread.rules().to_string(), "- Never touch the lexer.\n");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -225,12 +225,13 @@ impl Conversation<'_> {
     ///
     /// [`CompactionErrorKind::Facts`](super::CompactionErrorKind::Facts) if the store cannot be
     /// read.
-    pub async fn snapshot_for(&mut self, brief: &Brief) -> Result<Snapshot> {
+    pub async fn view(&mut self, brief: &Brief) -> Result<View> {
         let snapshot = self.ruled_snapshot();
-        match &self.known {
-            Some(_) => Ok(snapshot),
-            None => with_facts(snapshot, self.journal, brief).await,
-        }
+        let snapshot = match &self.known {
+            Some(_) => snapshot,
+            None => with_facts(snapshot, self.journal, brief).await?,
+        };
+        Ok(View::new(snapshot, self.journal.redacted(brief)))
     }
 
     /// Returns the [`snapshot`](Self::snapshot) with the standing rules and the notes of the agent.
@@ -253,8 +254,7 @@ impl Conversation<'_> {
     }
 
     /// Finishes a compaction: commits and stores its proposal, or logs its failure. The
-    /// proposal must be for the [`snapshot_for`](Self::snapshot_for) this conversation and this
-    /// brief. [`compact`] is [`propose`](super::propose) followed by this; call them separately to
+    /// proposal must be for the [`view`](Self::view) of this conversation and this brief. [`compact`] is [`propose`](super::propose) followed by this; call them separately to
     /// do something in between.
     ///
     /// The future may be dropped at any point, like that of [`compact`].
@@ -298,7 +298,8 @@ impl Conversation<'_> {
             return Err(LogError::IdUsed { id }.into());
         }
         let thread = self.journal.log().thread_id().clone();
-        let mut compaction = Compaction::begin(id, thread, strategy, brief);
+        let brief = self.journal.redacted(brief);
+        let mut compaction = Compaction::begin(id, thread, strategy, &brief);
         self.conclude(&mut compaction, &CompactionSpan::none(), outcome).await
     }
 

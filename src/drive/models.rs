@@ -108,7 +108,10 @@ impl Answers for Calls<'_> {
             if call.model == ModelRole::Native {
                 let instructions = call.instructions.clone();
                 let answer = asked.compact_natively(call.request.clone(), instructions).await?;
-                return Ok(models.redacted_answer(answer.ok_or_else(no_model)?));
+                let answer = models.redacted_answer(answer.ok_or_else(no_model)?);
+                let delta = Delta::Answer { answer: answer.clone() };
+                listener.on_event(call, Some(&delta)).await;
+                return Ok(answer);
             }
             let mut deltas = asked.stream(call.request.clone());
             while let Some(delta) = deltas.next().await {

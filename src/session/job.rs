@@ -179,8 +179,8 @@ impl Session {
         }
         // Drop the target: it predates the messages appended since.
         let mut brief = Brief { now: self.now(), target: None, ..prepared.brief.clone() };
-        let snapshot = self.conversation().snapshot_for(&brief).await?;
-        let mut outcome = prepared.fitted(self.messages(), &snapshot, &brief);
+        let thread = self.conversation().view(&brief).await?.thread;
+        let mut outcome = prepared.fitted(self.messages(), &thread, &brief);
         if let Some(id) = brief.compaction.filter(|id| self.log().is_ended(*id)) {
             // Summaries and batches hold the id, so it cannot be changed. The failure is
             // recorded under a new one.

@@ -332,6 +332,24 @@ fn run_job(strategy: Arc<dyn CompactionStrategy>, fails: bool) -> bool {
     done.is_ok()
 }
 
+/// Compacts the same thread as a host that runs the strategy itself, and checks the record.
+fn conversation_in_parts(strategy: &dyn CompactionStrategy, brief: &Brief, model: &Listens) {
+    let journal = Journal::new(EventLog::new("parts".parse().unwrap()));
+    let mut journal = journal.with_redactor(Arc::new(Secrets));
+    for message in thread() {
+        journal.append(Timestamp(1), Event::MessageAppended(message)).unwrap();
+    }
+    let before = journal.log().len();
+    let mut conversation = Conversation::new(&mut journal);
+    let view = block_on(conversation.view(brief)).unwrap();
+    let models = Models { redactor: Some(&Secrets), ..Models::one(model) };
+    let proposed =
+        block_on(drive::propose(strategy, &view.thread, &view.brief, models, &mut |_, _| {}));
+    let _ = block_on(conversation.finish(strategy.name(), brief, proposed));
+    let entries: Vec<_> = journal.log().since(before).iter().map(|logged| &logged.event).collect();
+    check(&format!("{}: the record of a compaction in parts", strategy.name()), &entries);
+}
+
 /// Compacts the thread with a secret in every field, and checks every output.
 fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
     let name = strategy.name();
@@ -368,6 +386,7 @@ fn run(strategy: &dyn CompactionStrategy, fails: bool) -> bool {
     );
     check(&format!("{name}: a request"), &model.heard.lock().unwrap());
     check(&format!("{name}: what is observed"), &seen);
+    conversation_in_parts(strategy, &brief, &model);
     match &done {
         Ok(done) => check(&format!("{name}: the report"), done),
         Err(error) => {

@@ -63,12 +63,11 @@ impl OpenTurn<'_, '_> {
             .with_window(Some(WINDOW));
         let compaction = Some(conversation.next_compaction());
         let brief = Brief { compaction, reason, target, now: steps.now(), ..Brief::default() };
-        let snapshot = match conversation.snapshot_for(&brief).await {
-            Ok(snapshot) => snapshot,
+        let view = match conversation.view(&brief).await {
+            Ok(view) => view,
             Err(error) => return Err(TerminalError::new(error.to_string()).into()),
         };
 
-        let view = View::new(snapshot, brief.clone());
         let mut answers = Journaled { steps, failed: None };
         let proposal = drive::propose_with(&*STRATEGY, &view, &mut answers).await;
         if let Some(error) = answers.failed {
