@@ -151,7 +151,9 @@ impl TurnMachine {
         let stop_reason = answer.stop_reason.clone();
         let capped = self.rounds >= self.max_rounds;
         let meant = is_meant(&stop_reason);
-        let goes_on = stop_reason == StopReason::PauseTurn || (meant && !calls.is_empty());
+        // After an empty answer the same request would follow.
+        let pauses = stop_reason == StopReason::PauseTurn && !answer.message.content.is_empty();
+        let goes_on = pauses || (meant && !calls.is_empty());
         if !goes_on || capped {
             self.state = State::Finished { stop_reason, capped: goes_on };
             return Ok(refused(&calls, if meant { NO_ROUND } else { NOT_MEANT }));

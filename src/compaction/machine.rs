@@ -124,6 +124,11 @@ impl Compaction {
         &self.stage
     }
 
+    /// Counts the tokens of a call, which are lost if the driver is dropped before the strategy ends.
+    pub(crate) fn spent(&mut self, usage: Usage) {
+        self.usage += usage;
+    }
+
     /// Takes an accepted proposal, or the error of the strategy. Texts of errors are redacted before
     /// they are shown and stored.
     ///

@@ -167,9 +167,10 @@ impl ContextCompacted {
     fn new(done: &CompactionRecord) -> Self {
         let (plan, report) = (&done.plan, &done.report);
         let all = plan.messages_before().saturating_add(plan.new_messages().count());
+        let has_summary = plan.new_messages().any(Message::is_summary);
         Self {
             messages_compressed: all.saturating_sub(plan.messages_after()),
-            batches_created: done.calls,
+            batches_created: done.batches.len().max(usize::from(has_summary)),
             tokens_estimate_before: report.before.tokens,
             tokens_estimate_after: report.after.tokens,
         }

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     auto::AutoCompactor,
-    log::{Counted, Event, EventLog},
+    log::{Counted, Event, EventLog, LoggedEvent},
     message::{CheckpointIds, CompactionId, ThreadId},
     model::Tools,
     store::Journal,
@@ -101,7 +101,12 @@ impl SessionBuilder {
             journal = journal.with_redactor(redactor);
         }
         let now = self.settings.clock.now();
-        if journal.log().is_empty() {
+        let begun = |logged: &LoggedEvent| matches!(logged.event, Event::MessageAppended(_));
+        let log = journal.log();
+        let has_messages = log.base() > 0
+            || !journal.thread().messages().is_empty()
+            || log.events().iter().any(begun);
+        if !has_messages {
             for message in self.messages {
                 journal.append(now, Event::MessageAppended(message))?;
             }

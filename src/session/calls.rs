@@ -9,7 +9,7 @@
 //! the valid checkpoints. The outcome of a compaction follows as a reminder and not as the user's
 //! words, so the next compaction strips it.
 
-use std::{collections::HashSet, error::Error, ops::Range};
+use std::{error::Error, ops::Range};
 
 use futures::{FutureExt, StreamExt, stream::FuturesUnordered};
 
@@ -18,7 +18,7 @@ use super::{
     error::Result,
     event::SessionEvent,
     events::Emit,
-    session::Session,
+    session::{Finished, Session},
 };
 use crate::{
     compact::Plan,
@@ -159,19 +159,12 @@ impl Session {
         let Some(most) = self.settings.max_tool_result else { return Ok(()) };
         let (now, can_recall) = (self.now(), self.tools.offers(RECALL));
         // A turn that was dropped may have cut some of them.
-        let events = self.journal.log().events().iter().rev().map(|logged| &logged.event);
-        let since = events.take_while(|event| !matches!(event, Event::MessageAppended(_)));
-        let cut = since.filter_map(|event| {
-            if let Event::ResultCut(whole) = event { Some(whole.tool_use_id.clone()) } else { None }
-        });
-        let cut: HashSet<Text> = cut.collect();
-        for result in self.results.iter_mut().flatten() {
-            if cut.contains(&result.tool_use_id) {
-                continue;
-            }
+        let whole = self.results.iter_mut().flatten().filter(|finished| !finished.is_cut);
+        for Finished { result, is_cut } in whole {
             let counter = self.journal.thread().counter().as_ref();
             let Some(cut) = clip_result(result, most, counter, can_recall) else { continue };
             let whole = std::mem::replace(result, cut);
+            *is_cut = true;
             self.journal.append(now, Event::ResultCut(Box::new(whole)))?;
         }
         Ok(())
@@ -235,7 +228,7 @@ async fn finished(mut step: Steps<'_>) -> String {
 
 /// Stores the result of a call and emits `ToolFinished`.
 fn finish<'e>(
-    results: &mut [Option<ToolResult>],
+    results: &mut [Option<Finished>],
     index: usize,
     call: &ToolUse,
     output: ToolOutput,
@@ -247,7 +240,7 @@ fn finish<'e>(
     result.usage = output.usage.map(Box::new);
     let (is_error, content) = (result.is_error, result.content.clone());
     if let Some(slot) = results.get_mut(index) {
-        *slot = Some(result);
+        *slot = Some(Finished { result, is_cut: false });
     }
     let (id, name) = (call.id.clone(), call.name.clone());
     emit.event(SessionEvent::ToolFinished { id, name, is_error, content })
@@ -306,7 +299,7 @@ impl Session {
         let ranges = compaction::ranges(call)?;
         // Only this call has no result yet.
         let blocks = self.results.iter().map(|result| match result {
-            Some(result) => result.clone().into(),
+            Some(finished) => finished.result.clone().into(),
             None => ToolResult::text(call.id.clone(), COMPACTED).into(),
         });
         let results = self.stamped(Message::new(Role::User, blocks.collect()));

@@ -27,7 +27,7 @@ use crate::{
         CompactionId, CompactionReason, ContextWindow, Delta, InvalidValue, Message, Timestamp,
     },
     model::AgentModel,
-    strategy::{self, Brief, CompactionStrategy, Fallback, ModelCall, Proposal, Terms, View, When},
+    strategy::{self, Brief, CompactionStrategy, Fallback, ModelCall, Proposal, Terms, When},
 };
 
 /// The parameters of a compaction.
@@ -63,11 +63,10 @@ impl Session {
             let strategy = strategy.unwrap_or_else(|| Arc::clone(&self.settings.strategy));
             let brief = Brief { next_prompt, limit, ..self.brief(reason, target) };
             let terms = Terms { fallback: Some(Fallback::IfNeeded), when };
-            let snapshot = match self.conversation().snapshot_for(&brief).boxed().await {
-                Ok(snapshot) => snapshot,
+            let view = match self.conversation().view(&brief).boxed().await {
+                Ok(view) => view,
                 Err(error) => return self.not_begun(error, brief, emit).await,
             };
-            let view = View::new(snapshot, self.journal.redacted(&brief));
             let span = self.conversation().span(strategy.name(), &brief);
             let id = brief.compaction.unwrap_or_else(|| self.next_compaction());
             let thread = self.thread_id().clone();
@@ -144,6 +143,7 @@ impl Session {
             compaction.now = now;
             ended = conversation.end(compaction, &CompactionSpan::none()).await;
             self.report_end_to_trigger();
+            self.show();
         }
         self.emit_end(emit).await;
         ended
@@ -266,14 +266,22 @@ impl Listener for EmitProgress<'_> {
             events.push(compaction.started());
             *self.in_flight = Some(compaction);
         }
-        let Some(id) = self.in_flight.as_ref().map(|compaction| compaction.id) else {
+        let Some(compaction) = self.in_flight.as_mut() else {
             return future::ready(()).boxed();
         };
-        if delta.is_none() {
-            let (done, total) = (call.done, call.total);
-            events.push(CompactionEvent::Progress { id, done, total });
-        } else if let Some(Delta::Text { text }) = delta {
-            events.push(CompactionEvent::SummaryDelta { id, text: text.clone() });
+        let id = compaction.id;
+        match delta {
+            None => {
+                let (done, total) = (call.done, call.total);
+                events.push(CompactionEvent::Progress { id, done, total });
+            }
+            Some(Delta::Text { text }) => {
+                events.push(CompactionEvent::SummaryDelta { id, text: text.clone() });
+            }
+            Some(Delta::Answer { answer }) => {
+                compaction.spent(answer.usage.unwrap_or_default());
+            }
+            Some(Delta::Thinking { .. } | Delta::ToolUse { .. } | Delta::ToolInput { .. }) => {}
         }
         let emit = &mut *self.emit;
         let work = async move {

@@ -24,6 +24,14 @@ use crate::{
     tokens::{self, BreakdownPart, ByteEstimate, TokenCounter},
 };
 
+/// The result of a call that has ended.
+#[derive(Clone, Debug)]
+pub(super) struct Finished {
+    pub(super) result: ToolResult,
+    /// Whether the result was too long and was shortened, so that the log has the whole.
+    pub(super) is_cut: bool,
+}
+
 /// An agent thread that stays inside its model's context window. See the [module](super) for the
 /// guarantees.
 ///
@@ -63,7 +71,7 @@ pub struct Session {
     pub(super) in_turn: bool,
     /// The results of the calls that run, by their positions. After a dropped turn, those of the calls
     /// that had finished.
-    pub(super) results: Vec<Option<ToolResult>>,
+    pub(super) results: Vec<Option<Finished>>,
     /// Whether the next appended message is the one of the open stream, and not a queued text.
     pub(super) is_own_input: bool,
     /// Output tokens since the last reminder.

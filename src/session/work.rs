@@ -14,7 +14,7 @@ use super::{
     event::SessionEvent,
     events::Emit,
     send::{NextTurn, UserInput},
-    session::Session,
+    session::{Finished, Session},
     user_text::UserText,
 };
 use crate::{
@@ -167,7 +167,7 @@ impl Session {
                     self.tick();
                     let results = std::mem::take(&mut self.results);
                     for (call, result) in results.into_iter().enumerate() {
-                        let Some(result) = result else { continue };
+                        let Some(Finished { result, .. }) = result else { continue };
                         let message = machine.handle_result(call, result)?;
                         if let Some(message) = message.filter(|_| !appended) {
                             let message = self.with_due_reminder(message);
@@ -258,7 +258,9 @@ impl Session {
         self.count_written(&answer);
         let refused = machine.handle_answer(&answer)?;
         // An empty answer is not appended.
-        if !answer.message.content.is_empty() {
+        if answer.message.content.is_empty() {
+            self.spent(answer.usage.unwrap_or_default())?;
+        } else {
             self.append(answer.message)?;
         }
         refused.map_or(Ok(()), |results| self.append_user(results))
@@ -282,6 +284,7 @@ impl Session {
                 Err(error) => error.is_overflow(),
             };
             if let Err(error) = &answer {
+                *usage += error.usage;
                 self.spent(error.usage)?;
             }
             if !is_too_long {
@@ -420,6 +423,9 @@ impl Session {
             return Ok(());
         }
         self.journal.append(self.at, Event::Truncated { from, len })?;
+        // The turn ends with the refusal, and a resumed thread must not begin with this prompt again.
+        // If the store fails, the next write repeats it.
+        let _ = self.journal.flush().await;
         let replaced = Replaced { at: len..from, messages: &[] };
         self.agent.rewritten(&[replaced], self.journal.thread().messages());
         if self.is_own_input {
@@ -502,7 +508,8 @@ impl Session {
             last.into_iter().flat_map(|message| message.tool_uses()).cloned().collect();
         let mut finished = std::mem::take(&mut self.results).into_iter();
         let results = calls.iter().map(|call| {
-            let result = finished.next().flatten().filter(|result| result.tool_use_id == call.id);
+            let result = finished.next().flatten().map(|finished| finished.result);
+            let result = result.filter(|result| result.tool_use_id == call.id);
             result.unwrap_or_else(|| ToolResult::error(call.id.clone(), CANCELLED)).into()
         });
         let results: Vec<ContentBlock> = results.collect();

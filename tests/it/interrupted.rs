@@ -10,17 +10,20 @@ use std::{
 
 use futures::executor::block_on;
 use threadfold::{
-    Answer, Message, Model, Request, async_trait,
+    Answer, ContentBlock, Message, Model, ModelAgent, Request, Role, Session, Usage, async_trait,
     drive::{self, CompactionError, Conversation, Models},
     log::{CompactionRecord, Event, EventLog, LogId, LoggedEvent},
-    message::{BatchId, CompactionReason, ModelError, StopReason, ThreadId, Timestamp},
+    message::{
+        BatchId, CompactionReason, ModelError, ModelErrorKind, StopReason, ThreadId, Timestamp,
+    },
+    session::{Reply, SessionError},
     store::{Journal, Loaded, MemoryStore, StoreError, ThreadStore},
-    strategy::{Brief, CompactionStrategy, Rolling},
-    testing::{ExtractiveModel, ScriptedModel},
+    strategy::{Brief, CompactionStrategy, Rolling, Summarize},
+    testing::{ExtractiveModel, Scripted, ScriptedModel},
 };
 use threadfold_testing::{faulty_store, notation};
 
-use crate::support::polls::pending_once;
+use crate::support::polls::{pending_once, poll};
 
 /// Polls a future this many times and drops it. Returns its outcome if it completed.
 fn asked<T>(future: impl Future<Output = T>, times: usize) -> Option<T> {
@@ -309,4 +312,119 @@ fn a_compaction_dropped_at_any_await_leaves_a_consistent_state() {
         assert!(done && changes.is_sorted(), "{changes:?}");
         assert!(changes.len() > 3 && changes.ends_with(&[1]), "{changes:?}");
     }
+}
+
+/// A session over a slow store, with a model that answers this.
+fn session(script: Vec<Scripted>, store: Arc<dyn ThreadStore>) -> Session {
+    let journal = block_on(Journal::open(store, id())).unwrap();
+    let agent = ModelAgent::new(Arc::new(ScriptedModel::new(script)));
+    let summarize = Summarize { messages: 2, user_messages: 0, ..Summarize::default() };
+    Session::builder(agent).journal(journal).strategy(Arc::new(summarize)).build().unwrap()
+}
+
+/// An answer that cost this many tokens.
+fn cost(text: &str, tokens: u64) -> Scripted {
+    let message = Message::new(Role::Assistant, vec![ContentBlock::text(text)]);
+    let usage = Some(Usage::new(tokens, 1));
+    Scripted::Answer(Answer::new(message, StopReason::EndTurn, usage))
+}
+
+fn say(session: &mut Session, text: &str) -> Result<Reply, SessionError> {
+    block_on(session.send(text).into_future())
+}
+
+#[test]
+fn a_handle_shows_the_thread_after_a_compaction_that_was_dropped_while_it_was_stored() {
+    let mut committed = 0;
+    for polls in 0..40 {
+        let store = Arc::new(Slow(Arc::new(MemoryStore::default()) as Arc<dyn ThreadStore>));
+        let answers = (0..8).map(|n| Scripted::from(format!("Answer {n}: {}", "word ".repeat(60))));
+        let script = answers.chain(["They talked.".into(), "Fine.".into(), "Well.".into()]);
+        let mut session = session(script.collect(), store);
+        for round in 0..8 {
+            say(&mut session, &format!("Question {round}?")).unwrap();
+        }
+        let handle = session.handle();
+        let mut stream = session.send("/compact");
+        let (_, over) = poll(&mut stream, polls);
+        drop(stream);
+        committed += usize::from(!over && session.log().standing().count() > 0);
+        say(&mut session, "Go on.").unwrap();
+        assert_eq!(handle.messages()[..], session.messages()[..], "after {polls} polls");
+    }
+    assert!(committed > 0, "no compaction was dropped behind its commit");
+}
+
+#[test]
+fn the_tokens_of_an_empty_answer_and_of_a_failed_request_are_billed() {
+    let usage = Usage::new(70, 0);
+    let mut failed = ModelError::new(ModelErrorKind::Other, "no");
+    failed.usage = usage;
+    let script = vec![cost("", 900), Scripted::Error(failed), cost("Yes.", 20)];
+    let mut session = session(script, Arc::new(MemoryStore::default()));
+    let empty = say(&mut session, "One?").unwrap();
+    assert_eq!((empty.text.as_str(), empty.usage.input), ("", 900));
+    assert_eq!(session.log().billed().total().input, 900);
+    say(&mut session, "Two?").unwrap_err();
+    assert_eq!(session.log().billed().total().input, 970);
+}
+
+#[test]
+fn a_pause_without_content_ends_the_turn() {
+    let empty = Answer::new(Message::new(Role::Assistant, Vec::new()), StopReason::PauseTurn, None);
+    let mut session = session(vec![empty.into(), "No.".into()], Arc::new(MemoryStore::default()));
+    let reply = say(&mut session, "One?").unwrap();
+    assert_eq!((reply.text.as_str(), reply.stop_reason), ("", Some(StopReason::PauseTurn)));
+}
+
+#[test]
+fn a_prompt_that_was_taken_out_does_not_come_back_from_the_store() {
+    let refused = || {
+        let kind = ModelErrorKind::Overflow { limit: None, found: None, output: None };
+        Scripted::Error(ModelError::new(kind, "too long"))
+    };
+    let store: Arc<dyn ThreadStore> = Arc::new(MemoryStore::default());
+    let answer = format!("Two. {}", "Words. ".repeat(600));
+    let script = [answer.into()].into_iter().chain((0..9).map(|_| refused()));
+    let mut session = session(script.collect(), Arc::clone(&store));
+    say(&mut session, "One?").unwrap();
+    say(&mut session, "What they refuse?").unwrap_err();
+    assert_eq!(session.messages().len(), 2, "the prompt was taken out");
+    assert_eq!(stored(store.as_ref()).replay(), session.messages()[..]);
+}
+
+#[test]
+fn what_a_cancelled_compaction_cost_is_in_its_failure() {
+    let store = Arc::new(Slow(Arc::new(MemoryStore::default()) as Arc<dyn ThreadStore>));
+    let mut seen = 0;
+    for polls in 0..40 {
+        let answers = (0..8).map(|n| cost(&format!("Answer {n}: {}", "word ".repeat(60)), 1));
+        let script = answers.chain([cost(" ", 500), cost("Fine.", 1), cost("Well.", 1)]);
+        let mut session = session(script.collect(), store.clone());
+        for round in 0..8 {
+            say(&mut session, &format!("Question {round}?")).unwrap();
+        }
+        let mut stream = session.send("/compact");
+        let _ = poll(&mut stream, polls);
+        drop(stream);
+        say(&mut session, "Go on.").unwrap();
+        let paid = session.log().billed().compaction.input;
+        let asked = session.log().events().iter().any(|logged| {
+            matches!(&logged.event, Event::CompactionFailed(failure) if failure.usage.input > 0)
+        });
+        assert_eq!(asked, paid > 0, "after {polls} polls");
+        seen += usize::from(asked);
+        block_on(store.delete(&id())).unwrap();
+    }
+    assert!(seen > 0);
+}
+
+#[test]
+fn a_journal_without_messages_takes_those_of_the_builder() {
+    let mut journal = Journal::new(EventLog::new(id()));
+    journal.append(Timestamp(1), Event::RuleAdded { text: "Use tabs.".into() }).unwrap();
+    let agent = ModelAgent::new(Arc::new(ScriptedModel::new(["Yes."])));
+    let before = [Message::user("Hi."), Message::assistant("Hello.")];
+    let session = Session::builder(agent).journal(journal).messages(before).build().unwrap();
+    assert_eq!(session.messages().len(), 2);
 }

@@ -772,11 +772,15 @@ fn an_answer_that_no_provider_accepts_is_repaired_or_dropped() {
     );
     let blank = say(&mut bench.session, " ").unwrap_err();
     assert!(matches!(blank, SessionError::Blank) && bench.session.messages().len() == 1);
-    say(&mut bench.session, "Two.").unwrap();
+    // After a pause without content the same request would follow, so the turn ends.
+    let paused = say(&mut bench.session, "Two.").unwrap();
+    assert_eq!((paused.text.trim(), paused.stop_reason), ("", Some(StopReason::PauseTurn)));
     say(&mut bench.session, "Three.").unwrap();
+    say(&mut bench.session, "Four.").unwrap();
     let kinds = |message: &Message| message.content.iter().map(ContentBlock::kind).collect();
     let kinds: Vec<Vec<&str>> = bench.session.messages().iter().map(kinds).collect();
-    let expected: [&[&str]; 8] = [
+    let expected: [&[&str]; 9] = [
+        &["text", "checkpoint"],
         &["text", "checkpoint"],
         &["text", "checkpoint"],
         &["tool_use", "tool_use"],
@@ -787,7 +791,7 @@ fn an_answer_that_no_provider_accepts_is_repaired_or_dropped() {
         &["text"],
     ];
     assert_eq!(kinds, expected);
-    let results = bench.session.messages()[3].tool_results();
+    let results = bench.session.messages()[4].tool_results();
     let ids: Vec<&str> = results.map(|result| result.tool_use_id.as_str()).collect();
     assert_eq!(ids, ["a", "a-2"]);
     bench.assert_whole();
