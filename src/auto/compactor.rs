@@ -30,6 +30,9 @@ const SUMMARY_MESSAGE_TOKENS: u64 = 128;
 /// A refusal is doubted if one of this many requests that were answered last was as long.
 const RECENT: usize = 8;
 
+/// The part of a limit that is left for the error of a ratio: one in this many.
+const ERROR: u64 = 16;
+
 /// In a known window, a vague refusal of at most one part in this many of it is doubted.
 const SMALL_PART: u64 = 4;
 
@@ -660,7 +663,11 @@ impl AutoCompactor {
             return Output::CannotFit { floor, tokens: pressure.tokens(), limit };
         }
         let Goal { target, .. } = self.policy.goal(pressure, limit);
-        let limit = pressure.of_thread(pressure.in_estimates(limit)).max(target);
+        // A ratio that makes everything smaller was learnt from other requests, and what stays of this
+        // one is measured by it alone.
+        let is_lighter = self.ratio.bytes_per_token() > self.ratio.base().bytes_per_token() as f64;
+        let spare = if is_lighter { limit / ERROR } else { 0 };
+        let limit = pressure.of_thread(pressure.in_estimates(limit - spare)).max(target);
         Output::Compact { reason, target: Some(target), limit: Some(limit) }
     }
 
@@ -823,7 +830,27 @@ mod tests {
         let counted = Refusal { limit: Some(1_000), found: Some(90_000), output: None };
         let outputs = refused(policy, Some(WINDOW), counted);
         // It counts less than the estimate for the whole thread, and more for the halved one.
-        assert_eq!(outputs, [compact(500, 1_000), compact(239, 479), Output::TakeBack]);
+        assert_eq!(outputs, [compact(500, 938), compact(239, 450), Output::TakeBack]);
+    }
+
+    #[test]
+    fn a_ratio_that_makes_everything_smaller_leaves_a_part_of_the_limit() {
+        let window = Some(ContextWindow::new(WINDOW));
+        let pressure = Pressure { window, thread: 2 * WINDOW, ..Pressure::default() };
+        let limit = |counted| {
+            let mut machine = machine(AutoPolicy::default());
+            if let Some(counted) = counted {
+                assert!(machine.counted(1_000, counted));
+            }
+            let output = machine.handle(Timestamp(0), refusal(pressure, Some(WINDOW)));
+            let Some(Output::Compact { limit: Some(limit), .. }) = output else {
+                panic!("{output:?}")
+            };
+            limit
+        };
+        let (whole, heavier, lighter) = (limit(None), limit(Some(1_200)), limit(Some(800)));
+        assert_eq!(lighter, whole - whole / ERROR);
+        assert_eq!(heavier, whole);
     }
 
     #[test]
