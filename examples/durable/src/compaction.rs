@@ -9,7 +9,7 @@ use threadfold::{
     drive::{self, CompactionError, CompactionErrorKind},
     message::{CompactionReason, ModelError, ModelErrorKind},
     render::ChunkBudget,
-    strategy::{Answers, Brief, Chunked, CompactionStrategy, Digest, Ladder, ModelCall, View},
+    strategy::{Answers, Brief, Chunked, CompactionStrategy, Digest, Ladder, ModelCall},
 };
 
 use crate::{
