@@ -100,16 +100,11 @@ impl Quotes {
     }
 
     /// Adds the quotes of another answer that these lack.
-    pub fn extend(&mut self, other: Self) {
-        fn add<T: PartialEq>(quotes: &mut Vec<T>, others: Vec<T>) {
-            for other in others {
-                if !quotes.contains(&other) {
-                    quotes.push(other);
-                }
-            }
-        }
-        add(&mut self.rules, other.rules);
-        add(&mut self.lifted, other.lifted);
+    pub fn extend(&mut self, mut other: Self) {
+        other.rules.retain(|rule| !self.rules.contains(rule));
+        other.lifted.retain(|lifted| !self.lifted.contains(lifted));
+        self.rules.append(&mut other.rules);
+        self.lifted.append(&mut other.lifted);
     }
 
     /// Whether there is no quote.

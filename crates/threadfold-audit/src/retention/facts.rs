@@ -169,9 +169,7 @@ impl Facts {
     /// ```
     #[must_use]
     pub fn audit(&self, after: &[Message]) -> Retention {
-        let mut search = self.search();
-        after.iter().for_each(|message| search.read(message));
-        search.retention()
+        self.beside(after).0.retention()
     }
 }
 

@@ -44,7 +44,7 @@ pub fn enrich(
 /// can then be tried with them.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct Beside<'f>(Search<'f>);
+pub struct Beside<'f>(pub(super) Search<'f>);
 
 impl Facts {
     /// Returns which of the facts these messages state.
@@ -99,8 +99,7 @@ impl RetentionPolicy {
     #[must_use]
     pub fn shortfall(&self, retention: &Retention) -> Option<Text> {
         let found = retention.invented.len() as u64;
-        let most = self.max_invented.filter(|most| found > *most);
-        if let Some(most) = most {
+        if let Some(most) = self.max_invented.filter(|most| found > *most) {
             let text = format!(
                 "it states {found} facts that the conversation does not; {most} are allowed"
             );
