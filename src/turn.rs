@@ -126,7 +126,7 @@ impl TurnMachine {
     /// Takes the answer of the model. The caller appends the answer to the thread, and then the
     /// returned message, if any, which holds the results of calls that must not run.
     ///
-    /// After a paused answer the model is called again. Calls of an answer that was cut off,
+    /// After a paused answer the model is called again; one without content ends the turn. Calls of an answer that was cut off,
     /// declined or aborted do not run.
     ///
     /// ```
@@ -324,6 +324,15 @@ mod tests {
             };
             assert_eq!((step, results.is_some()), (next, answered), "{stop_reason:?} {calls:?}");
         }
+    }
+
+    #[test]
+    fn an_empty_pause_ends_the_turn() {
+        let mut turn = TurnMachine::new(9);
+        let empty = Message::new(Role::Assistant, Vec::new());
+        turn.handle_answer(&Answer::new(empty, StopReason::PauseTurn, None)).unwrap();
+        assert!(matches!(turn.step(), TurnStep::Finished { stop_reason, .. }
+            if *stop_reason == StopReason::PauseTurn));
     }
 
     #[test]

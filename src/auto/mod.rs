@@ -23,10 +23,11 @@
 //! |---|---|
 //! | it states a limit that the request exceeded | the limit is learnt, and the thread compacted to it |
 //! | it states none, or one that the request did not exceed | the thread is compacted to half of its size |
-//! | as above, but a request of this length was answered a short while ago, or it is at most a quarter of a known window | the same request is sent again |
+//! | as above, but a request of this length was answered a short while ago, or it is at most a quarter of a known window and a summary would make it smaller | the same request is sent again |
 //! | the second one without its own count, after the thread was halved, in a known window | the compactions are undone |
 //! | the third one | the compactions are undone |
-//! | no compaction can help, because what is not needed is no longer than a summary of it | the refusal is passed on |
+//! | it states none, and what can be removed is no longer than a summary of it | the refusal is passed on |
+//! | no compaction can help | the refusal is passed on |
 //!
 //! While the user is **away**, the provider's cache of the prompt dies. With prices,
 //! [`AutoCompactor::idle`] decides whether to keep it alive, to compact shortly before its death, or

@@ -253,9 +253,9 @@ impl Conversation<'_> {
         }
     }
 
-    /// Finishes a compaction: commits and stores its proposal, or logs its failure. The
-    /// proposal must be for the [`view`](Self::view) of this conversation and this brief. [`compact`] is [`propose`](super::propose) followed by this; call them separately to
-    /// do something in between.
+    /// Finishes a compaction: commits and stores its proposal, or logs its failure. The proposal must be
+    /// for the [`view`](Self::view) of this conversation and this brief. [`compact`] is
+    /// [`propose`](super::propose) followed by this; call them separately to do something in between.
     ///
     /// The future may be dropped at any point, like that of [`compact`].
     ///
@@ -272,9 +272,9 @@ impl Conversation<'_> {
     ///
     /// let mut conversation = Conversation::new(&mut journal);
     /// let (keep, brief) = (KeepRecent { messages: 1, ..KeepRecent::default() }, Brief::default());
-    /// let snapshot = conversation.snapshot();
+    /// let view = block_on(conversation.view(&brief))?;
     /// let proposal = block_on(drive::propose(
-    ///     &keep, &snapshot, &brief, Models::default(), &mut |_, _| {},
+    ///     &keep, &view.thread, &view.brief, Models::default(), &mut |_, _| {},
     /// ));
     /// // A host may ask the user for confirmation here.
     /// let done = block_on(conversation.finish(keep.name(), &brief, proposal))?;

@@ -423,15 +423,15 @@ impl Session {
             return Ok(());
         }
         self.journal.append(self.at, Event::Truncated { from, len })?;
-        // The turn ends with the refusal, and a resumed thread must not begin with this prompt again.
-        // If the store fails, the next write repeats it.
-        let _ = self.journal.flush().await;
         let replaced = Replaced { at: len..from, messages: &[] };
         self.agent.rewritten(&[replaced], self.journal.thread().messages());
         if self.is_own_input {
             self.shared.lock().has_entered = Some(false);
         }
         self.show();
+        // The turn ends with the refusal, and a resumed thread must not begin with this prompt again.
+        // If the store fails, the next write repeats it.
+        let _ = self.journal.flush().await;
         let what = match from - len {
             1 => "The last message, which the provider refuses, was".to_owned(),
             some => format!("The last {some} messages, which the provider refuses, were"),

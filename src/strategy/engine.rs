@@ -153,8 +153,8 @@ impl View {
         }
     }
 
-    /// Returns the proposal of the fallback after these rungs failed, whose models quoted this: for the target, else for the
-    /// limit, else, if the host asks for it, for any size.
+    /// Returns the proposal of the fallback after these rungs failed: for the target, else for the
+    /// limit, else, if the host asks for it, for any size. `quotes` are those of all models so far.
     fn fallen_back(
         &self,
         failed: &[Rung<StrategyError>],

@@ -150,7 +150,8 @@ impl CompactionStrategy for Ladder {
             smallest: None,
         };
         while let Some(strategy) = climb.untried.pop() {
-            let (rung, outcome) = guard::run(strategy.as_ref(), view, ask).await;
+            let seen = view.quoting(ask.quotes());
+            let (rung, outcome) = guard::run(strategy.as_ref(), &seen, ask).await;
             if let ControlFlow::Break(end) = climb.after(rung, outcome) {
                 return end;
             }

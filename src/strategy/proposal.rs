@@ -29,7 +29,8 @@ pub struct Proposal {
     pub retention: Option<Retention>,
     /// Notes for the user on what no model summarised and why, one sentence each. Usually empty.
     pub notes: Vec<Text>,
-    /// The user's words that the model quoted beside its summary, not checked yet.
+    /// The user's words that the models quoted beside their summaries, not checked yet. Those of all
+    /// strategies that were tried are added, whatever became of their summaries.
     pub quotes: Quotes,
     /// What these quotes change in the standing rules; set by
     /// [`Snapshot::settle`](super::Snapshot::settle), which checks them.

@@ -383,14 +383,27 @@ fn a_prompt_that_was_taken_out_does_not_come_back_from_the_store() {
         let kind = ModelErrorKind::Overflow { limit: None, found: None, output: None };
         Scripted::Error(ModelError::new(kind, "too long"))
     };
-    let store: Arc<dyn ThreadStore> = Arc::new(MemoryStore::default());
-    let answer = format!("Two. {}", "Words. ".repeat(600));
-    let script = [answer.into()].into_iter().chain((0..9).map(|_| refused()));
-    let mut session = session(script.collect(), Arc::clone(&store));
-    say(&mut session, "One?").unwrap();
+    let answer = || format!("Two. {}", "Words. ".repeat(600)).into();
+    let opened = |store: &Arc<Slow<Arc<dyn ThreadStore>>>| {
+        let script = [answer()].into_iter().chain((0..9).map(|_| refused()));
+        let mut session = session(script.collect(), store.clone());
+        say(&mut session, "One?").unwrap();
+        session
+    };
+    let shelf = || Arc::new(Slow(Arc::new(MemoryStore::default()) as Arc<dyn ThreadStore>));
+    let store = shelf();
+    let mut session = opened(&store);
     say(&mut session, "What they refuse?").unwrap_err();
     assert_eq!(session.messages().len(), 2, "the prompt was taken out");
     assert_eq!(stored(store.as_ref()).replay(), session.messages()[..]);
+    // Wherever it is dropped, a handle shows the prompt as long as the session does.
+    let shows = |messages: &[Message]| format!("{messages:?}").contains("What they refuse?");
+    for polls in 0..40 {
+        let mut session = opened(&shelf());
+        let handle = session.handle();
+        let _ = poll(&mut session.send("What they refuse?"), polls);
+        assert_eq!(shows(&handle.messages()), shows(session.messages()), "after {polls} polls");
+    }
 }
 
 #[test]

@@ -78,7 +78,8 @@ const LONGEST: usize = 400;
 fn is_failure(line: &str) -> bool {
     let code = ["=>", "${", "({", "</", "();", "\u{2192}", "raise ", "except ", "catch", "throw "];
     // The message of a panic of Rust, and of some exceptions, goes on below.
-    let goes_on = line.starts_with("thread '") || line.split(' ').next().is_some_and(is_exception);
+    let is_class = line.starts_with("class ");
+    let goes_on = line.starts_with("thread '") || (has_exception(line) && !is_class);
     (opens(line) || has_failure_phrase(line))
         && (goes_on || !line.ends_with(['{', ';', ',', '(', '[', ':']))
         && !code.iter().any(|mark| line.contains(mark))
@@ -184,8 +185,9 @@ mod tests {
         assert_eq!(first_failure("failed tests are fixed"), None);
         assert_eq!(first_failure("no errors at all"), None);
         assert_eq!(first_failure("class ParseError:\n    pass"), None);
-        let solver = "SolverError: Nothing fits:\n- a 1.0";
-        assert_eq!(first_failure(solver), Some(solver));
+        for told in ["SolverError: Nothing fits:", "E   SolverError: Nothing fits:"] {
+            assert_eq!(first_failure(told), Some(told));
+        }
     }
 
     #[test]

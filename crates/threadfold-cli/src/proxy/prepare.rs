@@ -170,8 +170,8 @@ impl Proxy {
                 Relay::sent(request, found.as_ref().map(|row| &row.view), window, auto)
             }
             Attempt::AfterRefusal(None) => {
-                // Sent without one, also if another request has made one meanwhile.
-                found = None;
+                // Sent as it came, also if another request has made a view meanwhile.
+                (found, void) = (None, 0);
                 auto.next_request();
                 Relay::sent(request, None, window, auto)
             }

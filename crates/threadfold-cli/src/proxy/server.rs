@@ -375,7 +375,9 @@ impl Proxy {
             let attempt = Attempt::AfterRefusal(waiting.map(Box::new));
             let Some(mut exchange) = proxy.read(&read, attempt) else { return Ok(None) };
             let lock = exchange.lock();
-            let _one_at_a_time = lock.lock().await;
+            // Nothing is compacted for reasoning that is refused.
+            let compacts = overflow.kind != ModelErrorKind::VoidReasoning;
+            let _one_at_a_time = if compacts { Some(lock.lock().await) } else { None };
             let again = proxy.refused(&mut exchange, &overflow.kind).await;
             Ok(again.then_some(exchange))
         });

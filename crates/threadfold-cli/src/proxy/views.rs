@@ -591,9 +591,16 @@ impl Drop for Views {
     }
 }
 
-/// Whether an error means that the file is damaged, and not that it cannot be read now.
+/// Whether an error means that the file or a value in it is damaged, and not that it cannot be read now.
 fn is_damage(error: &rusqlite::Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+    let is_of_value = matches!(
+        error,
+        rusqlite::Error::InvalidColumnType(..)
+            | rusqlite::Error::FromSqlConversionFailure(..)
+            | rusqlite::Error::Utf8Error(..)
+    );
+    let code = error.sqlite_error_code();
+    is_of_value || matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }
 
 /// The threads of the views in this database, the thread with the newest view first. Empty if there

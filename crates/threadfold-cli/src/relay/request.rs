@@ -59,7 +59,7 @@ pub struct Relay {
     refused: Refused,
     /// The `max_output` to send, if it is not that of the request.
     max_output: Option<u64>,
-    /// From how many of the first messages of the original request reasoning is left out, because the
+    /// The number of first messages of the original request whose reasoning is left out, because the
     /// provider refused it.
     without_reasoning: usize,
     was_compacted: bool,
