@@ -126,8 +126,8 @@ impl TurnMachine {
     /// Takes the answer of the model. The caller appends the answer to the thread, and then the
     /// returned message, if any, which holds the results of calls that must not run.
     ///
-    /// After a paused answer the model is called again; one without content ends the turn. Calls of an answer that was cut off,
-    /// declined or aborted do not run.
+    /// After a paused answer the model is called again; one without content ends the turn. Calls of an
+    /// answer that was cut off, declined or aborted do not run.
     ///
     /// ```
     /// use threadfold::{Message, message::{StopReason, Answer}, turn::{TurnMachine, TurnStep}};

@@ -197,12 +197,7 @@ impl Served {
                 }
                 RelayStep::Send => {
                     let sent = relay.request().unwrap_or_else(|| relay.original().clone());
-                    let believed = found.as_ref().is_some_and(|row| {
-                        row.after_refusal && row.view.covers == relay.original().messages.len()
-                    });
-                    if !believed {
-                        self.check(&relay, &sent, has_failed)?;
-                    }
+                    self.check(&relay, found.as_ref(), &sent, has_failed)?;
                     if !relay.was_refused() {
                         self.auto = relay.auto().clone();
                     }
@@ -299,8 +294,15 @@ impl Served {
     }
 
     /// Checks that what the model has not read arrives as the agent sent it, and that a request of
-    /// which no compaction failed fits, if what it must hold leaves room.
-    fn check(&self, relay: &Relay, sent: &Request, has_failed: bool) -> Result<(), Fault> {
+    /// which no compaction failed fits, if what it must hold leaves room. A view that a refusal made
+    /// may cut what was not read, until there is more than it covers.
+    fn check(
+        &self,
+        relay: &Relay,
+        found: Option<&Row>,
+        sent: &Request,
+        has_failed: bool,
+    ) -> Result<(), Fault> {
         let window = self.world.window();
         let whole = &relay.original().messages;
         let unread = whole.get(legality::unread_from(whole)..).unwrap_or_default();
@@ -309,7 +311,8 @@ impl Served {
         if tokens > window / 2 || relay.was_refused() {
             return Ok(());
         }
-        if !sent.messages.ends_with(unread) {
+        let is_cut = found.is_some_and(|it| it.after_refusal && it.view.covers == whole.len());
+        if !is_cut && !sent.messages.ends_with(unread) {
             let what = format!("{tokens} tokens of a window of {window}: {unread:.300?}");
             return Err(Promise::Unread.broken(what));
         }

@@ -570,11 +570,13 @@ impl Views {
             }
             Err(error) => (Err(error.to_string()), is_damage(&error)),
         };
-        if row.is_err() && is_damaged {
-            locked(&self.known).remove(&link);
+        let mut known = locked(&self.known);
+        // A view that was made meanwhile stays.
+        if row.is_err() && is_damaged && known.get(&link).is_some_and(Option::is_none) {
+            known.remove(&link);
         }
         let row = Arc::new(row?);
-        locked(&self.known).insert(link, Some(Arc::clone(&row)));
+        known.insert(link, Some(Arc::clone(&row)));
         Ok(Some(row))
     }
 }
