@@ -1036,16 +1036,14 @@ impl Compactor {
     /// assert!(compactor.context_tokens() > before);
     /// ```
     pub fn observe_host<M: HostMessage>(&mut self, messages: &[M]) {
-        let shadows = self.live.thread.as_ref().map(|thread| thread.messages().as_slice());
-        let read = shadows.filter(|shadows| {
-            let pairs = shadows.iter().zip(messages);
-            shadows.len() <= messages.len() && { pairs }
-                .all(|(shadow, message)| foreign::is_shadow_of(shadow, message))
-        });
-        match read.map(<[_]>::len).and_then(|read| messages.get(read..)) {
-            Some(new) => self.append(&foreign::shadows(new)),
-            None => self.read_again(&foreign::shadows(messages)),
-        }
+        let shadows = self.shadows();
+        let pairs = shadows.iter().zip(messages);
+        let is_read = shadows.len() <= messages.len() && { pairs }
+            .all(|(shadow, message)| foreign::is_shadow_of(shadow, message));
+        let mut all = if is_read { shadows.to_vec() } else { Vec::new() };
+        all.extend(messages.iter().skip(all.len()).map(foreign::shadow));
+        drop(shadows);
+        self.observe(&all);
     }
 
     /// Plans a compaction of a host's own messages to at most the target of the brief, like

@@ -171,6 +171,8 @@ fn is_block_of(role: Role, block: &ContentBlock, part: &Part<'_>) -> bool {
         (ContentBlock::Opaque(opaque), Part::Native { bytes }) => {
             opaque.value.as_str().len() == (*bytes).max(2)
         }
+        // What another compaction left is a summary in its own words.
+        (ContentBlock::Summary(summary), Part::Text(text)) if *summary.text == **text => true,
         (block, Part::Text(text) | Part::Added(text)) => {
             words_of(role, block).is_some_and(|words| *words == **text)
         }

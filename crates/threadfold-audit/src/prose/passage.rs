@@ -1,16 +1,11 @@
 //! The texts of a message, each with its speaker and its kind.
 
-use std::{
-    borrow::Cow,
-    cell::LazyCell,
-    collections::HashMap,
-    hash::{DefaultHasher, Hash, Hasher},
-};
+use std::{borrow::Cow, cell::LazyCell, collections::HashMap};
 
 use serde_json::{Map, Value};
 
 use super::class::Speaker;
-use crate::message::{ContentBlock, Document, MediaSource, Message, Role, slice, steps};
+use crate::message::{ContentBlock, Document, MediaSource, Message, Role, fnv1a, slice, steps};
 
 /// The kind of a text in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -53,13 +48,15 @@ pub fn passages_of(speaker: Speaker, block: &ContentBlock, visit: Visit<'_>) {
     of_block(speaker, block, &mut |speaker, kind, text| visit(speaker, kind, &plain(text)));
 }
 
-/// Returns a hash of a message's role, author and texts. It is equal for messages with equal texts
-/// of one author.
+/// Returns a hash of a message's speaker, author and texts, cut to the bits that every JSON reader
+/// keeps. It is stored, so it must never change.
 pub fn fingerprint(message: &Message) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (message.role, &message.author).hash(&mut hasher);
-    passages(message, &mut |_, kind, text| (kind, text).hash(&mut hasher));
-    hasher.finish()
+    let author = message.author.as_ref().map_or("", |author| author.as_str());
+    let mut hash = fnv1a::hash(fnv1a::START, author.as_bytes());
+    passages(message, &mut |speaker, _, text| {
+        hash = fnv1a::hash(fnv1a::hash(hash, &[0xff, speaker as u8]), text.as_bytes());
+    });
+    hash & ((1 << 53) - 1)
 }
 
 fn of_block(speaker: Speaker, block: &ContentBlock, visit: Visit<'_>) {

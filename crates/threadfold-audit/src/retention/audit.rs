@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{gather::Gathered, options::RetentionPolicy, search::Search};
+use super::{facts::Facts, options::RetentionPolicy};
 use crate::{message::Message, prose::fingerprint};
 use threadfold_core::retention::Retention;
 
@@ -36,14 +36,12 @@ use threadfold_core::retention::Retention;
 /// ```
 #[must_use]
 pub fn audit(before: &[Message], after: &[Message], policy: &RetentionPolicy) -> Retention {
-    let options = &policy.audit_options();
-    let mut gathered = Gathered::default();
+    let mut facts = Facts::new(policy);
+    facts.messages = before.len();
     for (index, message) in removed(before, after) {
-        gathered.read(index, message, options);
+        facts.gathered.read(index, message, &facts.options);
     }
-    let mut search = Search::new(&gathered, before.len(), options);
-    after.iter().for_each(|message| search.read(message));
-    search.retention()
+    facts.audit(after)
 }
 
 /// Returns the messages of `before` that are not in `after`, with their indices, in order.

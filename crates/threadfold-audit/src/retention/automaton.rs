@@ -5,23 +5,20 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::{
     message::steps,
-    prose::{Shapes, canonical, hash, tokens},
+    prose::{Shapes, canonical, tokens},
 };
 
 /// The words of phrases, with their numbers. A search has one for all its automata.
 #[derive(Debug)]
 pub(super) struct Words {
     numbers: HashMap<String, u32>,
-    /// A bit for each hash of 16 bits: most tokens of a text are no word of a phrase, and are not
-    /// looked up.
-    marks: Vec<u64>,
-    /// Most tokens are not hashed either.
+    /// Most tokens of a text are no word of a phrase, and are not looked up.
     shapes: Shapes,
 }
 
 impl Words {
     pub(super) fn new() -> Self {
-        Self { numbers: HashMap::new(), marks: vec![0; 1 << 10], shapes: Shapes::default() }
+        Self { numbers: HashMap::new(), shapes: Shapes::default() }
     }
 
     /// Whether a phrase may have a token, in one of its forms. A token of other characters than ASCII,
@@ -35,29 +32,13 @@ impl Words {
 
     /// The number of a word, if a phrase has it.
     pub(super) fn number(&self, word: &str) -> Option<u32> {
-        let (at, bit) = Self::mark(word);
-        let is_marked = self.marks.get(at).is_some_and(|marks| marks & bit != 0);
-        if is_marked { self.numbers.get(word).copied() } else { None }
+        self.numbers.get(word).copied()
     }
 
     fn add(&mut self, word: &str) -> u32 {
-        if let Some(number) = self.number(word) {
-            return number;
-        }
         let new = self.numbers.len() as u32;
-        self.numbers.insert(word.to_owned(), new);
-        let (at, bit) = Self::mark(word);
-        if let Some(marks) = self.marks.get_mut(at) {
-            *marks |= bit;
-        }
         self.shapes.add(word);
-        new
-    }
-
-    /// The place of a word in the marks, by its hash.
-    fn mark(word: &str) -> (usize, u64) {
-        let hash = hash(word.bytes());
-        ((hash >> 54) as usize, 1 << (hash >> 48 & 63))
+        *self.numbers.entry(word.to_owned()).or_insert(new)
     }
 }
 
@@ -66,8 +47,6 @@ impl Words {
 pub(super) struct Automaton {
     folds_case: bool,
     next: HashMap<(u32, Step), u32>,
-    /// The children of the root, by word: most steps start at the root, and skip the hash map.
-    first: Vec<u32>,
     nodes: Vec<Node>,
     /// The number of tokens of each phrase.
     lengths: Vec<usize>,
@@ -117,13 +96,9 @@ impl Automaton {
     }
 
     /// Sets the links between nodes. Call it once, after all phrases are added.
-    pub(super) fn link(&mut self, words: &Words) {
+    pub(super) fn link(&mut self) {
         let mut children: HashMap<u32, Vec<(Step, u32)>> = HashMap::new();
-        self.first = vec![ROOT; words.numbers.len()];
         for ((node, step), child) in &self.next {
-            if let Some(first) = self.first.get_mut(step.0 as usize).filter(|_| *node == ROOT) {
-                *first = *child;
-            }
             children.entry(*node).or_default().push((*step, *child));
         }
         // Breadth first, because the link of a node leads to a node nearer the root, whose own link
@@ -172,7 +147,7 @@ impl Automaton {
             node = self.node(node).fail;
         }
         // The first token of a phrase may be glued to the text before it.
-        self.first.get(step.0 as usize).copied().unwrap_or(ROOT)
+        self.next.get(&(ROOT, (step.0, false))).copied().unwrap_or(ROOT)
     }
 
     /// Returns a node. Its number comes from this automaton, so the node always exists.
@@ -194,7 +169,7 @@ mod tests {
         for phrase in ["a b c", "b", "b c d", "x.y", ""] {
             automaton.add(&mut words, phrase);
         }
-        automaton.link(&words);
+        automaton.link();
         let (mut found, mut node) = (Vec::new(), ROOT);
         for token in tokens("A b C d x.y x. y") {
             let word = words.number(&token.text.to_lowercase());

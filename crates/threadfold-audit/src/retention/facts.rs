@@ -6,7 +6,7 @@
 //! So the cost of a turn stops growing with the age of its session, and no summary is rejected for
 //! what a summary of its size could not state. Standing rules do not count.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,12 +14,11 @@ use super::{
     form::Stored,
     gather::Gathered,
     options::{AuditOptions, RetentionPolicy},
-    search::Search,
     statements::Statements,
 };
 use crate::{
     message::{Message, Redactor, Role},
-    prose::FactClass,
+    prose::{FactClass, fingerprint},
 };
 use threadfold_core::retention::Retention;
 
@@ -44,8 +43,11 @@ const SPARE: usize = 4;
 pub struct Facts {
     pub(super) gathered: Gathered,
     statements: Arc<Statements>,
-    options: AuditOptions,
-    messages: usize,
+    pub(super) options: AuditOptions,
+    pub(super) messages: usize,
+    /// The fingerprints of the last messages that were read, the newest first: what these state is
+    /// known.
+    pub(super) read: VecDeque<u64>,
 }
 
 impl Facts {
@@ -100,6 +102,8 @@ impl Facts {
             statements.keep(self.options.max_statements);
         }
         self.messages = self.messages.saturating_add(1);
+        self.read.push_front(fingerprint(message));
+        self.read.truncate(self.options.max_facts);
         let most = self.options.max_facts.saturating_mul(SPARE);
         if self.gathered.len() > most {
             // Pruning to half of the limit makes it rare.
@@ -140,11 +144,6 @@ impl Facts {
         self.gathered.contains(class, key)
     }
 
-    /// Returns a search for these facts that has read no message yet.
-    pub(super) fn search(&self) -> Search<'_> {
-        Search::new(&self.gathered, self.messages, &self.options)
-    }
-
     /// Returns the number of messages that were read. [`Fact::positions`](super::Fact::positions)
     /// are indices of these messages.
     #[must_use]
@@ -174,21 +173,27 @@ impl Facts {
 }
 
 impl From<Stored> for Facts {
-    fn from(stored: Stored) -> Self {
-        let (gathered, statements, options, messages) = stored.into_parts();
-        Self { gathered, statements: Arc::new(statements), options, messages }
+    fn from(mut stored: Stored) -> Self {
+        let (options, messages) = (stored.options.clone(), stored.messages);
+        let read = std::mem::take(&mut stored.read);
+        let (gathered, statements) = stored.into_parts();
+        Self { gathered, statements: Arc::new(statements), options, messages, read }
     }
 }
 
 impl From<Facts> for Stored {
     fn from(facts: Facts) -> Self {
-        Self::new(facts.gathered, &facts.statements, facts.options, facts.messages)
+        let mut stored = Self::new(facts.gathered, &facts.statements);
+        (stored.messages, stored.read, stored.options) =
+            (facts.messages, facts.read, facts.options);
+        stored
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::message::{Summary, steps};
 
     fn facts() -> Facts {
         let thread = [
@@ -211,6 +216,35 @@ mod tests {
         }
         assert_eq!(read.audit(&[]), grown.audit(&[]));
         assert_eq!(read.messages(), 3);
+    }
+
+    #[test]
+    fn what_a_message_states_is_read_once_and_a_changed_message_is_searched() {
+        let long = "Nothing of note happens here, word by word. ".repeat(200);
+        let said = |text: &str| Message::assistant(format!("{text} {long}"));
+        let thread = [
+            said("It is src/parse.rs, and it takes 250 ms."),
+            said("See parse.rs, and src/lex.rs."),
+            Message::user("Never touch src/old.rs."),
+        ];
+        let facts = Facts::of(&thread, &RetentionPolicy::default());
+        let stored = serde_json::to_string(&facts).unwrap();
+        let stored: Facts = serde_json::from_str(&stored).unwrap();
+        let missing = |after: &[Message]| {
+            let missing = facts.audit(after).missing;
+            assert_eq!(missing, stored.audit(after).missing);
+            missing.into_iter().map(|fact| fact.text.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(missing(&thread), [""; 0]);
+        // The file of the first message is named in the second one, without its folder.
+        assert_eq!(missing(&thread[1..]), ["src/parse.rs", "250 ms"]);
+        let changed = Message::assistant("It takes 250 ms.");
+        assert_eq!(missing(&[changed, thread[2].clone()]), ["src/parse.rs", "src/lex.rs"]);
+        let summary = Message::summary(Role::User, Summary::new("src/parse.rs takes 250 ms."));
+        assert_eq!(missing(&[summary, thread[2].clone()]), ["src/lex.rs"]);
+        let work = |after: &[Message]| steps::steps(u64::MAX, || drop(facts.audit(after)));
+        let changed = Message::assistant(format!("{} {long}", "It is src/parse.rs."));
+        assert!(work(&thread[..1]) * 4 < work(&[changed]), "{}", work(&thread[..1]));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The serde form of gathered facts, sorted, so that equal facts have equal bytes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 
@@ -16,20 +16,18 @@ use crate::{
 };
 
 /// The stored form. It may come from elsewhere, so positions and counts are made consistent again.
-#[derive(Serialize, Deserialize)]
+#[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
 pub(super) struct Stored {
-    messages: usize,
-    #[serde(default)]
-    options: AuditOptions,
-    #[serde(default)]
+    pub(super) messages: usize,
+    #[serde(skip_serializing_if = "VecDeque::is_empty")]
+    pub(super) read: VecDeque<u64>,
+    pub(super) options: AuditOptions,
     facts: Vec<StoredFact>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     done: BTreeMap<String, usize>,
-    #[serde(default)]
     too_long: usize,
-    #[serde(default)]
     dropped: usize,
-    #[serde(default)]
     statements: StoredStatements,
 }
 
@@ -45,12 +43,7 @@ struct StoredFact {
 }
 
 impl Stored {
-    pub(super) fn new(
-        gathered: Gathered,
-        statements: &Statements,
-        options: AuditOptions,
-        messages: usize,
-    ) -> Self {
+    pub(super) fn new(gathered: Gathered, statements: &Statements) -> Self {
         let Gathered { found, done, too_long, dropped, .. } = gathered;
         let mut facts = Vec::new();
         for (class, found) in found {
@@ -62,7 +55,19 @@ impl Stored {
         facts.sort_unstable_by(|one, other| (one.class, &one.key).cmp(&(other.class, &other.key)));
         let statements = statements.to_stored();
         let done = done.into_iter().collect();
-        Self { messages, options, facts, done, too_long, dropped, statements }
+        Self { facts, done, too_long, dropped, statements, ..Self::default() }
+    }
+
+    pub(super) fn into_parts(self) -> (Gathered, Statements) {
+        let mut gathered = Gathered::default();
+        gathered.done = self.done.into_iter().collect();
+        (gathered.too_long, gathered.dropped) = (self.too_long, self.dropped);
+        for StoredFact { class, key, text, speaker, at, count } in self.facts {
+            if let Some(positions) = Positions::stored(at, count) {
+                gathered.insert(class, key, Mention { text, speaker, positions });
+            }
+        }
+        (gathered, Statements::of_stored(self.statements))
     }
 
     /// Returns the stored form with secrets redacted.
@@ -78,21 +83,9 @@ impl Stored {
         }
         let done = self.done.into_iter().map(|(key, at)| (shown(&key, redactor), at));
         self.done = done.collect();
+        // They are of messages whose texts have changed now.
+        self.read.clear();
         self
-    }
-
-    pub(super) fn into_parts(self) -> (Gathered, Statements, AuditOptions, usize) {
-        let Self { too_long, dropped, .. } = self;
-        let done = self.done.into_iter().collect();
-        let mut gathered = Gathered::default();
-        (gathered.done, gathered.too_long, gathered.dropped) = (done, too_long, dropped);
-        for StoredFact { class, key, text, speaker, at, count } in self.facts {
-            if let Some(positions) = Positions::stored(at, count) {
-                gathered.insert(class, key, Mention { text, speaker, positions });
-            }
-        }
-        let statements = Statements::of_stored(self.statements);
-        (gathered, statements, self.options, self.messages)
     }
 }
 

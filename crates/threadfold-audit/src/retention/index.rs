@@ -28,7 +28,7 @@ impl Spelled {
         word_facts(text, Trust::Full, &mut |class, text| self.note(files, class, text));
     }
 
-    fn note(&mut self, files: &Files<'_>, class: FactClass, text: &str) {
+    pub(super) fn note(&mut self, files: &Files<'_>, class: FactClass, text: &str) {
         if class == FactClass::Path {
             let key = key(class, text);
             let file = files.file(&key);
@@ -77,8 +77,8 @@ impl Phrases {
             half.automaton.add(&mut words, phrase(class, text));
             half.owners.push((class, number));
         }
-        exact.automaton.link(&words);
-        folded.automaton.link(&words);
+        exact.automaton.link();
+        folded.automaton.link();
         let (words, halves) = (Arc::new(words), Arc::new([exact, folded]));
         Self { words, halves, read: vec![false; count] }
     }

@@ -3,9 +3,12 @@
 //! Missing facts are listed until the required share of each class, by weight, is stated. The class
 //! with the lowest share comes first.
 
+use std::collections::HashSet;
+
 use super::{addendum::addendum_up_to, facts::Facts, options::RetentionPolicy, search::Search};
 use crate::{
     message::{Message, Text},
+    prose::fingerprint,
     tokens::TokenCounter,
 };
 use threadfold_core::retention::{Fact, Retention};
@@ -47,16 +50,24 @@ pub fn enrich(
 pub struct Beside<'f>(pub(super) Search<'f>);
 
 impl Facts {
-    /// Returns which of the facts these messages state.
+    /// Returns which of the facts these messages state. What a message states that was read before is
+    /// known; summaries and changed messages are searched.
     #[doc(hidden)]
     pub fn beside<'m>(&self, stay: impl IntoIterator<Item = &'m Message>) -> Beside<'_> {
-        let mut search = self.search();
-        stay.into_iter().for_each(|message| search.read(message));
+        let marked = stay.into_iter().map(|message| (fingerprint(message), message));
+        let mut marked: Vec<(u64, &Message)> = marked.collect();
+        let marks: HashSet<u64> = marked.iter().map(|(mark, _)| *mark).collect();
+        let read = (0..self.messages).rev().zip(&self.read);
+        let known = read.filter(|(_, mark)| marks.contains(mark));
+        let (stay, known): (HashSet<usize>, HashSet<u64>) = known.unzip();
+        let mut search = Search::new(&self.gathered, self.messages, &self.options, &stay);
+        marked.retain(|(mark, message)| message.is_summary() || !known.contains(mark));
+        marked.into_iter().for_each(|(_, message)| search.read(message));
         Beside(search)
     }
 }
 
-impl<'f> Beside<'f> {
+impl Beside<'_> {
     /// Returns what [`enrich`] returns, with an addendum that lists only facts for which `lists` is
     /// `true`.
     #[doc(hidden)]

@@ -1,5 +1,7 @@
 //! The indices of the messages that state a fact.
 
+use std::collections::HashSet;
+
 /// The maximum number of indices that are kept for a fact. Without it, a fact in every message of a
 /// long thread would fill the memory and every report.
 pub(super) const KEPT: usize = 64;
@@ -45,6 +47,11 @@ impl Positions {
 
     pub(super) fn first(&self) -> Option<usize> {
         self.kept.first().copied()
+    }
+
+    /// Whether one of these indices is among them, as far as they are kept.
+    pub(super) fn any(&self, of: &HashSet<usize>) -> bool {
+        !of.is_empty() && self.kept.iter().rev().any(|index| of.contains(index))
     }
 
     pub(super) fn last(&self) -> usize {

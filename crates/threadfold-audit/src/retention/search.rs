@@ -3,7 +3,7 @@
 use std::{
     borrow::Cow,
     cmp::Ordering,
-    collections::{BTreeMap, btree_map::Entry},
+    collections::{BTreeMap, HashSet, btree_map::Entry},
     sync::Arc,
 };
 
@@ -49,17 +49,29 @@ struct Found<'a> {
     positions: Cow<'a, Positions>,
     weight: u32,
     file: Option<usize>,
+    /// Whether a message that stays states it; of a file, `Search::spelled` knows.
+    stays: bool,
 }
 
 impl<'a> Search<'a> {
-    /// Prepares a search for the facts of a thread of this many messages.
-    pub(super) fn new(gathered: &'a Gathered, messages: usize, options: &'a AuditOptions) -> Self {
+    /// Prepares a search for the facts of a thread of this many messages. Those of the messages with
+    /// these indices stay, and are not looked for.
+    pub(super) fn new(
+        gathered: &'a Gathered,
+        messages: usize,
+        options: &'a AuditOptions,
+        stay: &HashSet<usize>,
+    ) -> Self {
         let all = gathered
             .relevant(options)
-            .map(|(class, key, mention)| Found::of(class, key, mention, messages));
+            .map(|(class, key, mention)| Found::of(class, key, mention, messages, stay));
         let (paths, mut facts): (Vec<_>, Vec<_>) =
             all.partition(|found| found.class == FactClass::Path);
         let files = Files::new(paths.iter().map(|path| path.key));
+        let mut spelled = Spelled::default();
+        for path in paths.iter().filter(|path| path.stays) {
+            spelled.note(&files, path.class, path.key);
+        }
         facts.extend(merged(paths, &files, messages));
         facts.sort_unstable_by(Found::heavier_first);
         let left_out = facts.len().saturating_sub(options.max_facts);
@@ -67,22 +79,19 @@ impl<'a> Search<'a> {
         let phrases = Phrases::new(facts.iter().map(Found::phrase));
         let (too_long, left_out) = (gathered.too_long, left_out.saturating_add(gathered.dropped));
         let wanted = Arc::new(Wanted { facts, files, left_out, too_long });
-        Self { wanted, spelled: Spelled::default(), phrases }
+        Self { wanted, spelled, phrases }
     }
 
     /// Reads a message of the thread.
     pub(super) fn read(&mut self, message: &Message) {
-        passages(message, &mut |_, kind, text| self.read_text(kind, text));
-    }
-
-    /// Reads a text of a message.
-    pub(super) fn read_text(&mut self, kind: Kind, text: &str) {
-        self.spelled.read(&self.wanted.files, kind, text);
-        self.phrases.read(text);
-        if kind == Kind::Summary {
-            // In the list of the user's words, the name of an author precedes the statement.
-            typed_items(text).iter().for_each(|item| self.phrases.read(read_named(item).1));
-        }
+        passages(message, &mut |_, kind, text| {
+            self.spelled.read(&self.wanted.files, kind, text);
+            self.phrases.read(text);
+            if kind == Kind::Summary {
+                // In the list of the user's words, the name of an author precedes the statement.
+                typed_items(text).iter().for_each(|item| self.phrases.read(read_named(item).1));
+            }
+        });
     }
 
     /// Reads a summary or an addendum.
@@ -108,7 +117,8 @@ impl<'a> Search<'a> {
     }
 
     fn was_read(&self, number: usize, found: &Found<'_>) -> bool {
-        self.spelled.has(found.class, found.key, found.file) || self.phrases.was_read(number)
+        let Found { class, key, file, stays, .. } = *found;
+        stays || self.spelled.has(class, key, file) || self.phrases.was_read(number)
     }
 }
 
@@ -125,7 +135,7 @@ fn merged<'a>(
         match of_files.entry(file) {
             Entry::Occupied(mut other) => other.get_mut().merge(&path, messages),
             Entry::Vacant(vacant) => {
-                vacant.insert(Found { file, ..path });
+                vacant.insert(Found { file, stays: false, ..path });
             }
         }
     }
@@ -133,11 +143,17 @@ fn merged<'a>(
 }
 
 impl<'a> Found<'a> {
-    fn of(class: FactClass, key: &'a str, mention: &'a Mention, messages: usize) -> Self {
+    fn of(
+        class: FactClass,
+        key: &'a str,
+        mention: &'a Mention,
+        messages: usize,
+        stay: &HashSet<usize>,
+    ) -> Self {
         let Mention { text, speaker, positions } = mention;
         let weight = Fact::weigh(*speaker, positions.count(), positions.last(), messages);
-        let positions = Cow::Borrowed(positions);
-        Self { class, key, text, speaker: *speaker, positions, weight, file: None }
+        let (stays, positions) = (positions.any(stay), Cow::Borrowed(positions));
+        Self { class, key, text, speaker: *speaker, positions, weight, file: None, stays }
     }
 
     /// Returns the class and the words to look for. A path or URL without a space has none, because
@@ -145,7 +161,7 @@ impl<'a> Found<'a> {
     fn phrase(&self) -> (FactClass, &'a str) {
         let is_word = matches!(self.class, FactClass::Url | FactClass::Path);
         let is_spelled = is_word && !self.text.contains(' ');
-        (self.class, if is_spelled { "" } else { self.text })
+        (self.class, if is_spelled || self.stays { "" } else { self.text })
     }
 
     /// Merges another spelling of the same file.
