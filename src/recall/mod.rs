@@ -50,6 +50,7 @@ mod passage;
 mod request;
 #[cfg(feature = "recall")]
 mod search;
+mod shapes;
 pub mod tool;
 
 pub(crate) use answer::Steps;

@@ -20,12 +20,12 @@ use unicode_normalization::{UnicodeNormalization, char::is_combining_mark};
 use super::{
     passage::{border, piece_end},
     request::{RecallError, Result},
+    shapes::Shapes,
     tool::RECALL,
 };
 use crate::{
     log::Removed,
     message::{ContentBlock, Message, Text, steps},
-    prose::Shapes,
 };
 
 /// The maximum number of matches in one answer.

@@ -91,7 +91,7 @@ impl Proposal {
         facts: Option<&Facts>,
     ) -> Result<Self, CompactError> {
         let after = plan.after(thread)?;
-        let retention = facts.map(|facts| facts.audit(&after).shortened());
+        let retention = facts.map(|facts| facts.beside(&after).retention().shortened());
         Ok(Self { retention, ..Self::new(plan) })
     }
 

@@ -158,10 +158,8 @@ impl Snapshot {
         let settling = Settling { thread: self, brief, policy };
         let after = self.accept(&proposal.plan, brief)?;
         let summary = last_summary(&proposal.plan).cloned();
-        if let Some(retention) = &proposal.retention {
-            let before = || self.stated(policy);
-            let shortfall = shortfall(&proposal.plan, retention, policy, before);
-            return Ok(Proposal { shortfall, ..proposal });
+        if proposal.retention.is_some() {
+            return Ok(proposal);
         }
         let adds_rules = policy.addendum_tokens > 0;
         match summary {
@@ -188,7 +186,8 @@ impl Snapshot {
                     false => proposal,
                 };
                 let after = self.accept(&proposal.plan, brief)?;
-                let retention = settling.thread.facts(policy).audit(&after).shortened();
+                let facts = settling.thread.facts(policy);
+                let retention = facts.beside(&after).retention().shortened();
                 Ok(Proposal { retention: Some(retention), shortfall: None, ..proposal })
             }
         }
@@ -355,7 +354,7 @@ impl Snapshot {
         let after = plan.after(self.messages()).unwrap_or_default();
         let retention = policy.zip(proposal.retention.as_ref()).map(|(policy, old)| {
             let facts = self.facts(policy);
-            let mut kept = facts.audit(&after).shortened();
+            let mut kept = facts.beside(&after).retention().shortened();
             kept.invented.clone_from(&old.invented);
             kept
         });

@@ -324,7 +324,7 @@ impl Snapshot {
     /// Which of these facts the messages of this thread state. Earlier compactions have lost the
     /// others.
     pub(super) fn stated(&self, policy: &RetentionPolicy) -> Retention {
-        self.facts(policy).audit(&self.messages)
+        self.facts(policy).beside(self.messages.iter()).retention()
     }
 
     /// What the user typed in the whole conversation, as far as it is known.

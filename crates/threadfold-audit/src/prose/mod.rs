@@ -25,7 +25,6 @@ mod path;
 mod quote;
 mod section;
 mod sentence;
-mod shapes;
 #[doc(hidden)]
 pub mod spans;
 mod symbol;
@@ -57,7 +56,6 @@ pub use self::{
     passage::{Kind, fingerprint, passages, passages_of, plain},
     section::{TASK, TYPED, without_typed},
     sentence::{LONGEST, item, paragraphs, sentences},
-    shapes::Shapes,
     spans::{Span, key, spans},
     token::{Token, Tokens, tokens},
     word_kinds::one_line,

@@ -5,40 +5,22 @@ use std::collections::{HashMap, VecDeque};
 
 use crate::{
     message::steps,
-    prose::{Shapes, canonical, tokens},
+    prose::{canonical, tokens},
 };
 
 /// The words of phrases, with their numbers. A search has one for all its automata.
-#[derive(Debug)]
-pub(super) struct Words {
-    numbers: HashMap<String, u32>,
-    /// Most tokens of a text are no word of a phrase, and are not looked up.
-    shapes: Shapes,
-}
+#[derive(Debug, Default)]
+pub(super) struct Words(HashMap<String, u32>);
 
 impl Words {
-    pub(super) fn new() -> Self {
-        Self { numbers: HashMap::new(), shapes: Shapes::default() }
-    }
-
-    /// Whether a phrase may have a token, in one of its forms. A token of other characters than ASCII,
-    /// or with an underline of emphasis, may have another length in its other form.
-    pub(super) fn may_have(&self, token: &str) -> bool {
-        token.bytes().next().is_some_and(|first| self.shapes.has(first, token.len()))
-            || token.starts_with('_')
-            || token.ends_with('_')
-            || !token.is_ascii()
-    }
-
     /// The number of a word, if a phrase has it.
     pub(super) fn number(&self, word: &str) -> Option<u32> {
-        self.numbers.get(word).copied()
+        self.0.get(word).copied()
     }
 
     fn add(&mut self, word: &str) -> u32 {
-        let new = self.numbers.len() as u32;
-        self.shapes.add(word);
-        *self.numbers.entry(word.to_owned()).or_insert(new)
+        let new = self.0.len() as u32;
+        *self.0.entry(word.to_owned()).or_insert(new)
     }
 }
 
@@ -165,7 +147,7 @@ mod tests {
 
     #[test]
     fn phrases_within_other_phrases_are_found() {
-        let (mut words, mut automaton) = (Words::new(), Automaton::new(true));
+        let (mut words, mut automaton) = (Words::default(), Automaton::new(true));
         for phrase in ["a b c", "b", "b c d", "x.y", ""] {
             automaton.add(&mut words, phrase);
         }

@@ -6,7 +6,10 @@
 //! So the cost of a turn stops growing with the age of its session, and no summary is rejected for
 //! what a summary of its size could not state. Standing rules do not count.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::{
+    collections::{HashSet, VecDeque},
+    sync::Arc,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +17,7 @@ use super::{
     form::Stored,
     gather::Gathered,
     options::{AuditOptions, RetentionPolicy},
+    search::Search,
     statements::Statements,
 };
 use crate::{
@@ -151,7 +155,8 @@ impl Facts {
         self.messages
     }
 
-    /// Returns which of these facts are in the messages of `after`, and which are missing.
+    /// Returns which of these facts are in the messages of `after`, and which are missing. All texts are
+    /// searched, also those of messages that were read.
     ///
     /// Unlike [`audit`](super::audit()), it also counts the facts of messages that are still in the
     /// thread. They are kept.
@@ -168,7 +173,9 @@ impl Facts {
     /// ```
     #[must_use]
     pub fn audit(&self, after: &[Message]) -> Retention {
-        self.beside(after).0.retention()
+        let mut search = Search::new(&self.gathered, self.messages, &self.options, &HashSet::new());
+        after.iter().for_each(|message| search.read(message));
+        search.retention()
     }
 }
 

@@ -70,7 +70,7 @@ impl Phrases {
     pub(super) fn new<'a>(phrases: impl IntoIterator<Item = (FactClass, &'a str)>) -> Self {
         let [mut exact, mut folded] = [false, true]
             .map(|folds| Half { automaton: Automaton::new(folds), owners: Vec::new() });
-        let (mut words, mut count) = (Words::new(), 0);
+        let (mut words, mut count) = (Words::default(), 0);
         for (number, (class, text)) in phrases.into_iter().enumerate() {
             count += 1;
             let half = if class.is(Property::Folded) { &mut folded } else { &mut exact };
@@ -87,11 +87,6 @@ impl Phrases {
         let Self { words, halves, read } = self;
         let (mut starts, mut nodes, mut buffer) = (Vec::new(), [ROOT; 2], String::new());
         for token in tokens(text) {
-            if !words.may_have(token.text) {
-                nodes = [ROOT; 2];
-                starts.clear();
-                continue;
-            }
             starts.push(token.start);
             let end = token.start + token.text.len();
             let exact = words.number(token.text);

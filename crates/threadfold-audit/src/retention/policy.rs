@@ -47,7 +47,7 @@ pub fn enrich(
 /// can then be tried with them.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct Beside<'f>(pub(super) Search<'f>);
+pub struct Beside<'f>(Search<'f>);
 
 impl Facts {
     /// Returns which of the facts these messages state. What a message states that was read before is
@@ -68,6 +68,13 @@ impl Facts {
 }
 
 impl Beside<'_> {
+    /// Which of the facts the messages state, and which they lack.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn retention(&self) -> Retention {
+        self.0.retention()
+    }
+
     /// Returns what [`enrich`] returns, with an addendum that lists only facts for which `lists` is
     /// `true`.
     #[doc(hidden)]

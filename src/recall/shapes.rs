@@ -2,7 +2,7 @@
 
 /// The first letters of some words, and the lengths of those with each.
 #[derive(Clone, Debug)]
-pub struct Shapes(
+pub(super) struct Shapes(
     /// For each first byte, a bit for each length up to 63, which stands for all longer ones too.
     [u64; 256],
 );
@@ -15,7 +15,7 @@ impl Default for Shapes {
 
 impl Shapes {
     /// Adds a word. An ASCII letter at its beginning counts in either case.
-    pub fn add(&mut self, word: &str) {
+    pub(super) fn add(&mut self, word: &str) {
         let first = word.bytes().next().map(|first| usize::from(first.to_ascii_lowercase()));
         if let Some(lengths) = first.and_then(|first| self.0.get_mut(first)) {
             *lengths |= bit(word.len());
@@ -24,13 +24,13 @@ impl Shapes {
 
     /// Whether a word begins with this byte, or with the other case of this letter.
     #[inline]
-    pub fn begins(&self, first: u8) -> bool {
+    pub(super) fn begins(&self, first: u8) -> bool {
         self.lengths(first) != 0
     }
 
     /// Whether a word of so many bytes begins with this byte, or with the other case of this letter.
     #[inline]
-    pub fn has(&self, first: u8, length: usize) -> bool {
+    pub(super) fn has(&self, first: u8, length: usize) -> bool {
         self.lengths(first) & bit(length) != 0
     }
 
