@@ -197,10 +197,16 @@ proptest! {
         let (mut thread, mut next) = (Vec::new(), 0);
         for (turns, strategy, target) in rounds {
             turns.into_iter().for_each(|turn| add(&mut thread, &mut next, turn));
+            // A summary may take a third of the target, and a mark takes up to four tokens of it.
+            let target = target.map(|target| target.max(next as u64 * 12));
             let brief = Brief { target, ..Brief::default() };
             let strategy = &strategies()[strategy];
             let Some(after) = compact(strategy.as_ref(), &thread, &brief) else { continue };
             prop_assert!(summaries(&after).len() <= 1, "{}: {after:#?}", strategy.name());
+            // No model wrote a digest, so it remembers as much as there is room for.
+            if summaries(&after).iter().any(|summary| summary.text.starts_with("Digest of ")) {
+                continue;
+            }
             let mut found: BTreeMap<usize, usize> = BTreeMap::new();
             for block in after.iter().flat_map(|message| &message.content) {
                 marks(&text(block, true)).into_iter().for_each(|mark| {

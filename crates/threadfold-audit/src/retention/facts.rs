@@ -148,6 +148,13 @@ impl Facts {
         self.gathered.contains(class, key)
     }
 
+    /// Searches all texts of these messages.
+    pub(super) fn search(&self, after: &[Message]) -> Search<'_> {
+        let mut search = Search::new(&self.gathered, self.messages, &self.options, &HashSet::new());
+        after.iter().for_each(|message| search.read(message));
+        search
+    }
+
     /// Returns the number of messages that were read. [`Fact::positions`](super::Fact::positions)
     /// are indices of these messages.
     #[must_use]
@@ -173,9 +180,7 @@ impl Facts {
     /// ```
     #[must_use]
     pub fn audit(&self, after: &[Message]) -> Retention {
-        let mut search = Search::new(&self.gathered, self.messages, &self.options, &HashSet::new());
-        after.iter().for_each(|message| search.read(message));
-        search.retention()
+        self.search(after).retention()
     }
 }
 

@@ -40,11 +40,10 @@ pub fn enrich(
     policy: &RetentionPolicy,
     counter: &dyn TokenCounter,
 ) -> (Text, Retention) {
-    facts.beside(after).enrich(summary, policy, counter, |_| true)
+    Beside(facts.search(after)).enrich(summary, policy, counter, |_| true)
 }
 
-/// The facts that the remaining messages state. The messages are read once, and several summaries
-/// can then be tried with them.
+/// The facts that the remaining messages state. Several summaries can then be tried with them.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Beside<'f>(Search<'f>);
