@@ -73,6 +73,7 @@ pub(super) enum Attempt {
 /// accepts the request, and dropped otherwise.
 pub(super) struct Waiting {
     key: Key,
+    lock: Arc<Mutex<()>>,
     model: String,
     window: Option<ContextWindow>,
     auto: AutoCompactor,
@@ -423,6 +424,11 @@ impl Proxy {
 }
 
 impl Waiting {
+    /// The lock of the thread, to hold while it is compacted.
+    pub(super) fn lock(&self) -> Arc<Mutex<()>> {
+        Arc::clone(&self.lock)
+    }
+
     /// The thread whose view was sent, and the tokens that it left out; `None` if the request was
     /// sent with all of its messages.
     pub(super) fn saved(&self) -> Option<(ThreadId, u64)> {
@@ -494,9 +500,9 @@ impl Exchange {
         let (count, tokens) = (self.relay.without_reasoning(), self.relay.tokens());
         let void = self.chain.after(count).map(|link| (count, link));
         let spared = self.relay.spared();
-        let Self { key, model, window, relay, found, unkept, .. } = self;
+        let Self { key, lock, model, window, relay, found, unkept, .. } = self;
         let auto = relay.into_auto();
-        Waiting { key, model, window, auto, found, unkept, was_refused, void, tokens, spared }
+        Waiting { key, lock, model, window, auto, found, unkept, was_refused, void, tokens, spared }
     }
 
     /// The body to send; `None` to send the original one.

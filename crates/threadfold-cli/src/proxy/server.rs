@@ -347,16 +347,15 @@ impl Proxy {
             Begun::Due(lock) => lock,
         };
         let (proxy, read) = (Arc::clone(self), arrived.clone());
-        let compacted = self.apart(Lane::Compacting, async move {
-            // What another request of the thread has made until then is found below.
-            let _one_at_a_time = lock.lock().await;
+        self.compacting(lock, async move {
+            // What another request of the thread has made until now is found below.
             let mut exchange = proxy.read(&read, Attempt::First);
             if let Some(exchange) = &mut exchange {
                 proxy.go_on(exchange).await;
             }
             Ok(exchange)
-        });
-        compacted.await.flatten()
+        })
+        .await
     }
 
     /// Returns the exchange with a smaller thread, if the request was refused for its length, or with
@@ -370,18 +369,51 @@ impl Proxy {
         if self.options.shadow {
             return None;
         }
+        // Nothing is compacted for reasoning that is refused.
+        let compacts = overflow.kind != ModelErrorKind::VoidReasoning;
+        let lock = match &waiting {
+            _ if !compacts => None,
+            Some(waiting) => Some(waiting.lock()),
+            None => Some(self.lock_of(arrived).await?),
+        };
         let (proxy, read) = (Arc::clone(self), arrived.clone());
-        let again = self.apart(Lane::Compacting, async move {
+        let again = async move {
             let attempt = Attempt::AfterRefusal(waiting.map(Box::new));
             let Some(mut exchange) = proxy.read(&read, attempt) else { return Ok(None) };
-            let lock = exchange.lock();
-            // Nothing is compacted for reasoning that is refused.
-            let compacts = overflow.kind != ModelErrorKind::VoidReasoning;
-            let _one_at_a_time = if compacts { Some(lock.lock().await) } else { None };
             let again = proxy.refused(&mut exchange, &overflow.kind).await;
             Ok(again.then_some(exchange))
+        };
+        match lock {
+            Some(lock) => self.compacting(lock, again).await,
+            None => self.apart(Lane::Reading, again).await.flatten(),
+        }
+    }
+
+    /// The lock of the thread of a request that was sent unread.
+    async fn lock_of(self: &Arc<Self>, arrived: &Arrived) -> Option<Arc<Mutex<()>>> {
+        let (proxy, read) = (Arc::clone(self), arrived.clone());
+        let lock = self.apart(Lane::Reading, async move {
+            let exchange = proxy.read(&read, Attempt::AfterRefusal(None));
+            Ok(exchange.map(|exchange| exchange.lock()))
         });
-        again.await.flatten()
+        lock.await.flatten()
+    }
+
+    /// Runs a compaction of the thread that has this lock. The lock is taken before a place in the
+    /// lane, so the requests of one thread wait for each other without a place, and no place waits
+    /// for a lock.
+    async fn compacting(
+        &self,
+        lock: Arc<Mutex<()>>,
+        work: impl Future<Output = Result<Option<Exchange>, Trouble>> + Send + 'static,
+    ) -> Option<Exchange> {
+        let one_at_a_time = lock.lock_owned().await;
+        let compacted = self.apart(Lane::Compacting, async move {
+            let done = work.await;
+            drop(one_at_a_time);
+            done
+        });
+        compacted.await.flatten()
     }
 
     fn read(&self, arrived: &Arrived, attempt: Attempt) -> Option<Exchange> {

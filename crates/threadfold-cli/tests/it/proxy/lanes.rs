@@ -6,6 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicUsize, Ordering},
     },
+    time::Duration,
 };
 
 use tokio::sync::Semaphore;
@@ -84,6 +85,72 @@ fn requests_are_answered_while_compactions_of_other_threads_wait() {
         }
         assert_eq!(upstream.seen.refused.load(Ordering::Relaxed), 0);
     });
+}
+
+/// Holds the thread "A" back until the gate is open.
+#[derive(Debug)]
+struct HoldsOne(Gated);
+
+#[threadfold::async_trait]
+impl CompactionStrategy for HoldsOne {
+    fn name(&self) -> &str {
+        "holds one"
+    }
+
+    async fn propose(&self, view: &View, ask: &mut Ask<'_>) -> Result<Proposal, StrategyError> {
+        match view.thread.messages().first() {
+            Some(first) if format!("{first:?}").contains("Thread A.") => self.0.propose(view, ask).await,
+            _ => KeepRecent::default().propose(view, ask).await,
+        }
+    }
+}
+
+#[test]
+fn equal_requests_that_wait_for_each_other_leave_the_places_to_other_threads() {
+    // Due when they arrive, refused after they were sent unread, and refused after they were read.
+    for (window, reads) in [(Some(WINDOW), true), (None, false), (None, true)] {
+        run(async {
+            let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+            let (gate, waiting) = (Arc::new(Semaphore::new(1)), Arc::new(Semaphore::new(0)));
+            let gated = Gated { gate: Arc::clone(&gate), waiting: Arc::clone(&waiting) };
+            let strategy = Arc::new(HoldsOne(gated));
+            let options = super::ProxyOptions { strategy, ..options(&upstream, window) };
+            let proxy = Served::in_folder(options, &folder).await;
+            let agent = |name: &str| {
+                let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
+                agent.messages.push(Message::user(format!("Thread {name}.")));
+                for part in 0..30 {
+                    let text = format!("Part {part} is done. {}", "It was read. ".repeat(40));
+                    agent.messages.push(Message::assistant(text));
+                    agent.messages.push(Message::user("Go on."));
+                }
+                agent
+            };
+            if reads {
+                // Once there is a view, bodies are read before they are sent. The window of this model
+                // stays unknown.
+                let (agent, url) = (agent("C"), format!("{}/v1/messages", proxy.url()));
+                let body = agent.body().replacen("unheard-of", "other", 1);
+                assert_eq!(agent.post(&url).body(body).send().await.unwrap().status(), 200);
+            }
+            let closed = gate.acquire().await.unwrap();
+            let refused = count(&upstream.seen.refused);
+            let mut asked = tokio::task::JoinSet::new();
+            for _ in 0..THREADS {
+                let agent = agent("A");
+                asked.spawn(async move { agent.ask().await.map(drop) });
+            }
+            let _ = waiting.acquire().await.unwrap();
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            let refused = count(&upstream.seen.refused) - refused;
+            assert_eq!(refused, if window.is_none() { THREADS } else { 0 });
+            let other = agent("B");
+            let answered = tokio::time::timeout(Duration::from_secs(10), other.ask()).await;
+            drop(closed);
+            assert_eq!(asked.join_all().await, vec![Ok(()); THREADS]);
+            answered.unwrap_or_else(|_| panic!("{window:?}, {reads}: it waited")).unwrap();
+        });
+    }
 }
 
 /// Counts how often it is asked.
