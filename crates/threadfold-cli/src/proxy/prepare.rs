@@ -72,7 +72,7 @@ pub(super) enum Attempt {
 /// What stays in memory of a refused request while it is sent again. It is kept once the provider
 /// accepts the request, and dropped otherwise.
 pub(super) struct Waiting {
-    key: Key,
+    pub(super) key: Key,
     lock: Arc<Mutex<()>>,
     model: String,
     window: Option<ContextWindow>,
@@ -82,6 +82,8 @@ pub(super) struct Waiting {
     pub(super) was_refused: bool,
     /// The first messages whose reasoning was left out: how many, and the link of the last one.
     pub(super) void: Option<(usize, Link)>,
+    /// Whether it was sent with a view, or with less room for its answer.
+    pub(super) is_shortened: bool,
     /// The tokens of the request that was sent, by the estimate, and those that its view left out.
     tokens: u64,
     spared: u64,
@@ -158,7 +160,7 @@ impl Proxy {
         };
         let found;
         let (mut unkept, mut watch) = (None, None);
-        let mut void = self.threads.void_reasoning(&chain);
+        let mut void = self.threads.void_reasoning(key, &chain);
         let mut relay = match attempt {
             Attempt::First | Attempt::CountTokens => {
                 found = view();
@@ -429,6 +431,12 @@ impl Waiting {
         Arc::clone(&self.lock)
     }
 
+    /// The agent's own request, without the reasoning that the provider refuses; `None` if that is
+    /// the request as it came.
+    pub(super) fn own(self) -> Option<Self> {
+        self.void.is_some().then_some(Self { found: None, unkept: None, ..self })
+    }
+
     /// The thread whose view was sent, and the tokens that it left out; `None` if the request was
     /// sent with all of its messages.
     pub(super) fn saved(&self) -> Option<(ThreadId, u64)> {
@@ -499,10 +507,22 @@ impl Exchange {
         let was_refused = self.relay.was_refused() || self.unkept.is_some();
         let (count, tokens) = (self.relay.without_reasoning(), self.relay.tokens());
         let void = self.chain.after(count).map(|link| (count, link));
-        let spared = self.relay.spared();
+        let (is_shortened, spared) = (self.relay.is_shortened(), self.relay.spared());
         let Self { key, lock, model, window, relay, found, unkept, .. } = self;
-        let auto = relay.into_auto();
-        Waiting { key, lock, model, window, auto, found, unkept, was_refused, void, tokens, spared }
+        Waiting {
+            key,
+            lock,
+            model,
+            window,
+            auto: relay.into_auto(),
+            found,
+            unkept,
+            was_refused,
+            void,
+            is_shortened,
+            tokens,
+            spared,
+        }
     }
 
     /// The body to send; `None` to send the original one.

@@ -268,15 +268,17 @@ impl Proxy {
                 None => (None, None, None),
             };
             let saved = waiting.as_ref().and_then(Waiting::saved);
-            let is_smaller = smaller.is_some();
+            let is_shortened = waiting.as_ref().is_some_and(|waiting| waiting.is_shortened);
             let answer = outgoing.send(&self.client, upstream, smaller).await;
             let answer = answer.map_err(bad_gateway)?;
             let mut answer = Answer::new(answer, Some(asked));
             let Some(error) = answer.refusal().await.map_err(bad_gateway)? else {
                 let tokens = saved.as_ref().map_or(0, |(_, tokens)| *tokens);
                 locked(&self.tally).answered(tokens, was_long);
-                if let Some((_, link)) = waiting.as_ref().and_then(|waiting| waiting.void) {
-                    self.threads.refuses_reasoning(link);
+                if let Some(waiting) = &waiting
+                    && let Some((_, link)) = waiting.void
+                {
+                    self.threads.refuses_reasoning(waiting.key, link);
                 }
                 if let Some(waiting) = waiting.filter(|waiting| waiting.was_refused) {
                     let (proxy, name) = (Arc::clone(self), name.clone());
@@ -294,10 +296,13 @@ impl Proxy {
             was_long |= is_overflow;
             let is_refused_again = !goes_on && is_overflow && first.is_some();
             let is_curable = is_overflow || is_void;
-            if goes_on && is_smaller && !is_curable && answer.blames_the_request() {
+            if goes_on && is_shortened && !is_curable && answer.blames_the_request() {
                 let (status, kind) = (answer.status().as_u16(), trouble::kind(&error.kind));
                 self.note(&format!("a smaller thread was refused: status {status}, {kind}"));
                 is_last = true;
+                if let Some(own) = waiting.and_then(Waiting::own) {
+                    exchange = self.reread(&arrived, own).await;
+                }
                 continue;
             }
             if goes_on && is_void {
@@ -387,6 +392,13 @@ impl Proxy {
             Some(lock) => self.compacting(lock, again).await,
             None => self.apart(Lane::Reading, again).await.flatten(),
         }
+    }
+
+    /// The exchange of a request, with what waited while it was sent.
+    async fn reread(self: &Arc<Self>, arrived: &Arrived, waiting: Waiting) -> Option<Exchange> {
+        let (proxy, read) = (Arc::clone(self), arrived.clone());
+        let attempt = Attempt::AfterRefusal(Some(Box::new(waiting)));
+        self.apart(Lane::Reading, async move { Ok(proxy.read(&read, attempt)) }).await.flatten()
     }
 
     /// The lock of the thread of a request that was sent unread.

@@ -38,8 +38,8 @@ impl Key {
 #[derive(Debug, Default)]
 pub(super) struct Threads {
     by_root: Mutex<HashMap<Link, Thread>>,
-    /// The links up to which the provider refused the reasoning of a thread.
-    void: Mutex<HashSet<Link>>,
+    /// The links up to which a model refused the reasoning of a thread. Another model may read it.
+    void: Mutex<HashSet<(Link, Link)>>,
 }
 
 #[derive(Debug, Default)]
@@ -89,20 +89,21 @@ impl Threads {
         }
     }
 
-    /// Remembers that the provider accepted a thread without the reasoning up to this link, after it had
+    /// Remembers that a model accepted a thread without the reasoning up to this link, after it had
     /// refused that.
-    pub(super) fn refuses_reasoning(&self, link: Link) {
+    pub(super) fn refuses_reasoning(&self, key: Key, link: Link) {
         let mut void = locked(&self.void);
         if void.len() >= MAX {
             void.clear();
         }
-        void.insert(link);
+        void.insert((key.model, link));
     }
 
-    /// The number of the first messages of a thread whose reasoning the provider refused.
-    pub(super) fn void_reasoning(&self, chain: &Chain) -> usize {
+    /// The number of the first messages of a thread whose reasoning this model refused.
+    pub(super) fn void_reasoning(&self, key: Key, chain: &Chain) -> usize {
         let void = locked(&self.void);
-        let mut links = chain.longest_first().filter(|(_, link)| void.contains(link));
+        let mut links =
+            chain.longest_first().filter(|(_, link)| void.contains(&(key.model, *link)));
         links.next().map_or(0, |(count, _)| count)
     }
 
@@ -128,5 +129,23 @@ impl Threads {
 
     fn with<T>(&self, key: Key, then: impl FnOnce(&mut AutoCompactor) -> T) -> Option<T> {
         locked(&self.by_root).get_mut(&key.root)?.models.get_mut(&key.model).map(then)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use threadfold::message::Message;
+
+    #[test]
+    fn refused_reasoning_is_known_for_its_model_at_its_upstream() {
+        let thread = ["Is it?", "And now?", "And then?"].map(Message::user);
+        let chain = Chain::of("anthropic-messages", &thread);
+        let key = |upstream, model| Key::new(chain.after(1).unwrap(), upstream, model);
+        let threads = Threads::default();
+        threads.refuses_reasoning(key("http://a", "m"), chain.after(2).unwrap());
+        let found = [("http://a", "m"), ("http://a", "other"), ("http://b", "m")]
+            .map(|(upstream, model)| threads.void_reasoning(key(upstream, model), &chain));
+        assert_eq!(found, [2, 0, 0]);
     }
 }

@@ -172,7 +172,7 @@ impl Relay {
     /// The request to send; `None` if it is the original one.
     #[must_use]
     pub fn request(&self) -> Option<Request> {
-        if self.viewed.is_none() && self.max_output.is_none() && !self.is_without_reasoning() {
+        if !self.is_shortened() && !self.is_without_reasoning() {
             return None;
         }
         let mut request = self.original.clone();
@@ -368,6 +368,11 @@ impl Relay {
     #[must_use]
     pub fn is_without_reasoning(&self) -> bool {
         self.without_reasoning > 0
+    }
+
+    /// Whether the request is sent with a view, or with less room for its answer.
+    pub(crate) fn is_shortened(&self) -> bool {
+        self.viewed.is_some() || self.max_output.is_some()
     }
 
     /// Takes a refusal of the provider. A refusal for the length leads to a compaction. Reasoning that

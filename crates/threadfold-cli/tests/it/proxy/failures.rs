@@ -522,6 +522,75 @@ fn reasoning_that_is_bound_to_other_messages_is_left_out_after_the_refusal() {
     });
 }
 
+/// An agent whose thread has reasoning that the provider refused once, and a proxy that knows it.
+async fn refused_reasoning(upstream: &Upstream, url: &str) -> Agent {
+    let mut agent = Agent::new(url, MESSAGES, false);
+    let thought = Thinking::new("Hm.", Some("signed-elsewhere".into())).into();
+    let answer = Message::new(Role::Assistant, vec![thought, ContentBlock::text("Yes.")]);
+    agent.messages = vec![Message::user("Is it?"), answer, Message::user("And now?")];
+    *upstream.seen.lie.lock().unwrap() = "The block is bound to a different conversation.";
+    upstream.seen.lies.store(1, Ordering::Relaxed);
+    agent.ask().await.unwrap();
+    assert_eq!(count(&upstream.seen.refused), 1);
+    agent
+}
+
+#[test]
+fn without_refused_reasoning_an_error_of_another_kind_arrives_once() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        let mut process = Process::start(&upstream, WINDOW, &folder).await;
+        let agent = refused_reasoning(&upstream, &process.url).await;
+        *upstream.seen.lie.lock().unwrap() = "top_k: is not supported";
+        upstream.seen.lies.store(1, Ordering::Relaxed);
+        let error = agent.ask().await.unwrap_err();
+        assert!(error.starts_with("400") && error.contains("top_k"), "{error}");
+        assert_eq!((count(&upstream.seen.refused), count(&upstream.seen.answered)), (2, 1));
+        let lines = process.end().await;
+        assert!(!lines.contains("a smaller thread"), "{lines}");
+    });
+}
+
+#[test]
+fn without_refused_reasoning_the_agents_own_thread_follows_a_smaller_one() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW * 10).await);
+        let proxy = Served::in_folder(options(&upstream, Some(WINDOW)), &folder).await;
+        let mut agent = refused_reasoning(&upstream, &proxy.url()).await;
+        let long = "A line of a long story.\n".repeat(400);
+        for _ in 0..3 {
+            let more = [Message::assistant(long.as_str()), Message::user("Another one.")];
+            agent.messages.extend(more);
+        }
+        *upstream.seen.lie.lock().unwrap() = "messages.3: is not allowed";
+        upstream.seen.lies.store(1, Ordering::Relaxed);
+        upstream.seen.sizes.lock().unwrap().clear();
+        agent.ask().await.unwrap();
+        let sizes = upstream.seen.sizes.lock().unwrap().clone();
+        assert!(sizes.len() == 2 && sizes[0] < sizes[1], "{sizes:?}");
+        let sent = upstream.seen.last.lock().unwrap().2.clone();
+        let sent = String::from_utf8_lossy(&sent);
+        assert!(sent.contains("Yes.") && !sent.contains("signed-elsewhere"), "{sent}");
+    });
+}
+
+#[test]
+fn reasoning_that_one_model_refuses_another_model_gets() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        let proxy = Served::in_folder(options(&upstream, None), &folder).await;
+        let agent = refused_reasoning(&upstream, &proxy.url()).await;
+        let url = format!("{}/v1/messages", proxy.url());
+        for (model, is_left_out) in [("unheard-of", true), ("other", false)] {
+            let body = agent.body().replacen("unheard-of", model, 1);
+            assert_eq!(agent.post(&url).body(body).send().await.unwrap().status(), 200);
+            let sent = upstream.seen.last.lock().unwrap().2.clone();
+            let has = String::from_utf8_lossy(&sent).contains("signed-elsewhere");
+            assert_eq!(has, !is_left_out, "{model}");
+        }
+    });
+}
+
 /// Fills the target, and has the provider refuse the next request for its reasoning.
 #[derive(Debug)]
 struct Meanwhile(Arc<Seen>);
