@@ -8,10 +8,10 @@
 use std::{mem, time::Duration};
 
 use futures::{StreamExt, TryStreamExt, stream};
-use http_body_util::{BodyExt, StreamBody};
+use http_body_util::{BodyDataStream, BodyExt, StreamBody};
 use hyper::{
-    Method, Response, StatusCode,
-    body::{Bytes, Frame},
+    HeaderMap, Method, Response, StatusCode,
+    body::{Bytes, Frame, Incoming},
     header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING},
 };
 use threadfold::{
@@ -38,7 +38,10 @@ const MAX_KEPT: usize = 8 * 1024 * 1024;
 
 /// An answer whose first pieces may have been read.
 pub(super) struct Answer {
-    response: reqwest::Response,
+    status: StatusCode,
+    headers: HeaderMap,
+    /// The pieces of the body that were not read yet.
+    rest: BodyDataStream<Incoming>,
     begun: Vec<Bytes>,
     /// Whether `begun` is the whole body.
     is_whole: bool,
@@ -71,34 +74,37 @@ pub(super) type OnEnd = Box<dyn FnOnce(Option<u64>) + Send>;
 
 impl Answer {
     /// Returns the answer to a request with a thread; `None` is for all other requests.
-    pub(super) fn new(response: reqwest::Response, asked: Option<&Asked>) -> Self {
-        let kind = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    pub(super) fn new(response: Response<Incoming>, asked: Option<&Asked>) -> Self {
+        let (head, body) = response.into_parts();
+        let (status, headers) = (head.status, head.headers);
+        let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let is_stream = kind.is_some_and(|kind| kind.trim_start().starts_with("text/event-stream"));
-        let is_plain = !response.headers().contains_key(CONTENT_ENCODING);
+        let is_plain = !headers.contains_key(CONTENT_ENCODING);
         let framing = |asked: &Asked| match is_stream {
             true => Some(Framing::Sse(SseParser::default())),
             false => asked.streams_array.then(|| Framing::Array(Elements::default())),
         };
-        let content = match asked.filter(|_| is_plain && response.status().is_success()) {
+        let content = match asked.filter(|_| is_plain && status.is_success()) {
             Some(asked) => match framing(asked) {
                 Some(framing) => Content::Events(framing, asked.dialect.answer_builder()),
                 None => Content::Whole(asked.dialect, Vec::new()),
             },
             None => Content::Unread,
         };
-        Self { response, begun: Vec::new(), is_whole: false, content }
+        let rest = body.into_data_stream();
+        Self { status, headers, rest, begun: Vec::new(), is_whole: false, content }
     }
 
     /// The status of the answer.
     pub(super) fn status(&self) -> StatusCode {
-        self.response.status()
+        self.status
     }
 
     /// Returns the provider's refusal, if there is one. Some refuse with status 200, in a body or in
     /// a stream before any content. What is read is bounded in bytes and in time, so the agent gets
     /// the answer even if it arrives slowly.
     pub(super) async fn refusal(&mut self) -> Result<Option<ModelError>, String> {
-        let status = self.response.status();
+        let status = self.status;
         if !status.is_success() {
             if !may_be_overflow(status) {
                 return Ok(Some(classify_error(status.as_u16(), &[])));
@@ -122,14 +128,13 @@ impl Answer {
     /// Reads the answer to its end. Returns the provider's refusal, if there is one.
     pub(super) async fn read_whole(mut self) -> Result<Option<ModelError>, String> {
         let refusal = self.refusal().await?;
-        while self.response.chunk().await.map_err(words)?.is_some() {}
+        while self.rest.try_next().await.map_err(|error| words(&error))?.is_some() {}
         Ok(refusal)
     }
 
     /// Whether the status means that the request itself is wrong.
     pub(super) fn blames_the_request(&self) -> bool {
-        let status = self.response.status();
-        status == StatusCode::BAD_REQUEST || status == StatusCode::UNPROCESSABLE_ENTITY
+        matches!(self.status, StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY)
     }
 
     /// Reads pieces until one is decisive, the body ends, or it has more than `most` bytes. `None`
@@ -142,10 +147,10 @@ impl Answer {
         let until = tokio::time::Instant::now() + READ_TIME;
         let mut len = 0_usize;
         while len <= most {
-            let Ok(piece) = tokio::time::timeout_at(until, self.response.chunk()).await else {
+            let Ok(piece) = tokio::time::timeout_at(until, self.rest.try_next()).await else {
                 return Ok(None);
             };
-            let broke_off = |error| format!("the provider broke its answer off: {}", words(error));
+            let broke_off = |error| format!("the provider broke its answer off: {}", words(&error));
             let Some(piece) = piece.map_err(broke_off)? else {
                 self.is_whole = true;
                 break;
@@ -163,14 +168,14 @@ impl Answer {
     /// Returns the answer as a body that is passed on piece by piece. If the agent disconnects, the
     /// proxy disconnects from the provider. `on_end` is called when the answer is complete.
     pub(super) fn passed_back(self, method: &Method, on_end: Option<OnEnd>) -> Response<Body> {
-        let status = self.response.status();
-        let mut headers = without_connection(self.response.headers());
+        let status = self.status;
+        let mut headers = without_connection(&self.headers);
         // The bytes pass unchanged, so their length does too. The answer to HEAD has no bytes.
         let has_body = !matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-        let is_chunked = self.response.headers().contains_key(TRANSFER_ENCODING);
+        let is_chunked = self.headers.contains_key(TRANSFER_ENCODING);
         if !is_chunked
             && (has_body || method == Method::HEAD)
-            && let Some(length) = self.response.headers().get(CONTENT_LENGTH)
+            && let Some(length) = self.headers.get(CONTENT_LENGTH)
         {
             headers.insert(CONTENT_LENGTH, length.clone());
         }
@@ -182,19 +187,13 @@ impl Answer {
             }
             Watch { content, on_end: Some(on_end) }
         });
-        let rest = self.response.bytes_stream();
-        let pieces =
-            stream::iter(self.begun.into_iter().map(Ok)).chain(rest.inspect_ok(move |piece| {
-                if let Some(watch) = &mut watch {
-                    watch.content.take(piece);
-                }
-            }));
-        let pieces = pieces.map_ok(Frame::data);
-        let pieces = pieces.or_else(async |error| -> Result<_, Failed> {
-            // The server drops what it has not written when it gets an error.
-            tokio::task::yield_now().await;
-            Err(words(error).into())
+        let rest = self.rest.inspect_ok(move |piece| {
+            if let Some(watch) = &mut watch {
+                watch.content.take(piece);
+            }
         });
+        let pieces = stream::iter(self.begun.into_iter().map(Ok)).chain(rest);
+        let pieces = pieces.map_ok(Frame::data).map_err(Failed::from);
         response(status, headers, StreamBody::new(pieces).boxed_unsync())
     }
 }

@@ -1,15 +1,31 @@
 //! Passes requests and answers on: bytes and headers are unchanged, except the headers of a single
 //! connection.
 
-use std::{error::Error, iter};
+use std::{
+    error::Error,
+    io, iter,
+    pin::Pin,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use http_body_util::{BodyExt, Full, combinators::UnsyncBoxBody};
 use hyper::{
-    HeaderMap, Method, Response, StatusCode,
-    body::Bytes,
-    header::{self, HeaderName},
+    HeaderMap, Method, Request, Response, StatusCode, Uri,
+    body::{Bytes, Incoming},
+    header::{self, HeaderName, HeaderValue},
+    http,
 };
-use reqwest::{Client, Url};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
+use hyper_util::{
+    client::legacy::{self, connect::HttpConnector},
+    rt::{TokioExecutor, TokioIo, TokioTimer},
+};
+use percent_encoding::percent_decode_str;
+use threadfold::message::base64;
+use tokio::net::TcpStream;
+use tower_service::Service;
+use url::Url;
 
 use super::{
     endpoint::Vendor,
@@ -18,6 +34,19 @@ use super::{
 
 pub(super) type Failed = Box<dyn Error + Send + Sync>;
 pub(super) type Body = UnsyncBoxBody<Bytes, Failed>;
+pub(super) type Client = legacy::Client<Connector, Full<Bytes>>;
+
+/// The time limit for connecting to a provider.
+const CONNECT_TIME: Duration = Duration::from_secs(20);
+
+/// How long a connection to a provider may be idle and still be used. Common servers close one after 60
+/// seconds or more; a request that crosses such an end on the wire is lost, and is not sent again,
+/// because the provider may have begun with it.
+const IDLE: Duration = Duration::from_secs(50);
+
+/// After so long without a byte a connection is probed, so often, before it is given up.
+const PROBE: Duration = Duration::from_secs(15);
+const PROBES: u32 = 3;
 
 /// Headers that belong to a single connection, or that the HTTP client sets itself.
 const NOT_PASSED: [HeaderName; 12] = [
@@ -45,10 +74,47 @@ const OF_BODY: [HeaderName; 5] = [
     HeaderName::from_static("repr-digest"),
 ];
 
+/// Returns the client of a proxy. It sends a request as it is: it follows no redirect and uses no proxy
+/// of the system, which would send the key to another host, and unpacks no answer.
+pub(super) fn client() -> Result<Client, String> {
+    let mut sockets = HttpConnector::new();
+    sockets.enforce_http(false);
+    sockets.set_nodelay(true);
+    sockets.set_keepalive(Some(PROBE));
+    sockets.set_keepalive_interval(Some(PROBE));
+    sockets.set_keepalive_retries(Some(PROBES));
+    let tls = HttpsConnectorBuilder::new().try_with_platform_verifier();
+    let tls = tls.map_err(|error| words(&error))?.https_or_http().enable_http1();
+    let mut client = legacy::Client::builder(TokioExecutor::new());
+    client.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE);
+    Ok(client.build(Connector(tls.wrap_connector(sockets))))
+}
+
+/// Connects to a server within a time limit.
+#[derive(Clone, Debug)]
+pub(super) struct Connector(HttpsConnector<HttpConnector>);
+
+impl Service<Uri> for Connector {
+    type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
+    type Error = Failed;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Failed>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Failed>> {
+        self.0.poll_ready(cx)
+    }
+
+    fn call(&mut self, to: Uri) -> Self::Future {
+        let connected = tokio::time::timeout(CONNECT_TIME, self.0.call(to));
+        Box::pin(async { connected.await? })
+    }
+}
+
 /// A provider's server. Requests are sent to no other host.
 #[derive(Clone, Debug)]
 pub(crate) struct Upstream {
     url: Url,
+    /// The user and the password of the address, for requests that state none.
+    authorization: Option<HeaderValue>,
     /// Whose keys it takes.
     destination: Destination,
 }
@@ -71,14 +137,12 @@ impl Upstream {
         let of_host = Vendor::of_host(host);
         let vendor = of_host.unwrap_or(vendor);
         let destination = Destination { vendor, is_own_host: of_host.is_some() };
-        Ok(Self { url: parsed, destination })
+        Ok(Self { authorization: authorization(&parsed), url: parsed, destination })
     }
 
     /// The address without user and password, as a key of what was learnt from this server.
     pub(crate) fn name(&self) -> String {
-        let host = self.url.host_str().unwrap_or_default();
-        let port = self.url.port().map(|port| format!(":{port}")).unwrap_or_default();
-        format!("{}://{host}{port}{}", self.url.scheme(), self.url.path())
+        format!("{}://{}{}", self.url.scheme(), self.authority(), self.url.path())
     }
 
     /// The host and the port to connect to.
@@ -97,22 +161,40 @@ impl Upstream {
         keys::foreign(self.destination, headers, query)
     }
 
-    /// The address of a path on this server. The query of the server's address, such as an
-    /// `api-version`, is part of it, except what the request states itself.
-    fn at(&self, path: &str, query: Option<&str>) -> Option<Url> {
-        let mut url = self.url.clone();
-        let base = url.path().trim_end_matches('/').to_owned();
+    /// The address of a path on this server, byte for byte. The query of the server's address, such as
+    /// an `api-version`, is part of it, except what the request states itself.
+    fn at(&self, path: &str, query: Option<&str>) -> Result<Uri, http::Error> {
+        let base = self.url.path().trim_end_matches('/');
         // `https://api.openai.com/v1` and `https://api.openai.com` are both common.
         let root = match base.strip_suffix("/v1") {
             Some(root) if path.starts_with("/v1/") => root,
-            _ => &base,
+            _ => base,
         };
-        // Setting the path of a URL cannot change its host.
-        url.set_path(&format!("{root}{path}"));
-        url.set_query(with_query_of(&self.url, query).as_deref());
-        let is_below = url.path().strip_prefix(&base).is_some_and(|rest| rest.starts_with('/'));
-        (is_below && url.host_str() == self.url.host_str()).then_some(url)
+        let query = with_query_of(&self.url, query);
+        let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+        let to = Uri::builder().scheme(self.url.scheme()).authority(self.authority());
+        to.path_and_query(format!("{root}{path}{query}")).build()
     }
+
+    /// The host, and the port if it is not the one of the scheme.
+    fn authority(&self) -> String {
+        let host = self.url.host_str().unwrap_or_default();
+        let port = self.url.port().map(|port| format!(":{port}")).unwrap_or_default();
+        format!("{host}{port}")
+    }
+}
+
+/// What states the user and the password of an address, if it has them.
+fn authorization(url: &Url) -> Option<HeaderValue> {
+    if url.username().is_empty() && url.password().is_none() {
+        return None;
+    }
+    let name = percent_decode_str(url.username());
+    let password = percent_decode_str(url.password().unwrap_or_default());
+    let both: Vec<u8> = name.chain([b':']).chain(password).collect();
+    let mut value = HeaderValue::try_from(format!("Basic {}", base64::encode(&both))).ok()?;
+    value.set_sensitive(true);
+    Some(value)
 }
 
 /// The query of a request, and after it what the query of the server's address adds to it.
@@ -145,24 +227,30 @@ impl Outgoing {
         client: &Client,
         upstream: &Upstream,
         instead: Option<Bytes>,
-    ) -> Result<reqwest::Response, String> {
-        let url = upstream
-            .at(&self.path, self.query.as_deref())
-            .ok_or("the path leads out of the upstream")?;
+    ) -> Result<Response<Incoming>, String> {
+        let (host, port) = upstream.socket();
         let mut headers = self.headers.clone();
         if instead.is_some() {
             OF_BODY.iter().for_each(|name| drop(headers.remove(name)));
         }
+        if let Some(own) = &upstream.authorization
+            && !headers.contains_key(header::AUTHORIZATION)
+        {
+            headers.insert(header::AUTHORIZATION, own.clone());
+        }
+        let to = upstream.at(&self.path, self.query.as_deref());
+        let to = to.map_err(|error| format!("{host}:{port}: {}", words(&error)))?;
         let body = instead.unwrap_or_else(|| self.body.clone());
-        let request = client.request(self.method.clone(), url).headers(headers).body(body);
-        let (host, port) = upstream.socket();
-        let response = request.send().await.map_err(|error| {
-            let what = match (error.is_connect(), error.is_timeout()) {
+        let mut request = Request::new(Full::new(body));
+        (*request.method_mut(), *request.uri_mut()) = (self.method.clone(), to);
+        *request.headers_mut() = headers;
+        let response = client.request(request).await.map_err(|error| {
+            let what = match (error.is_connect(), is_late(&error)) {
                 (true, _) => "cannot be reached",
                 (false, true) => "did not answer in time",
                 (false, false) => "broke the connection off before it answered",
             };
-            format!("{host}:{port} {what}: {}", words(error))
+            format!("{host}:{port} {what}: {}", words(&error))
         })?;
         // No request asks for another protocol, and the client would read what follows as one.
         match response.status().is_informational() {
@@ -209,11 +297,19 @@ pub(super) fn response(status: StatusCode, headers: HeaderMap, body: Body) -> Re
     response
 }
 
-/// The messages of an error and of its causes, without the address, which may hold a secret.
-pub(super) fn words(error: reqwest::Error) -> String {
-    let error = error.without_url();
-    let causes = iter::successors(Some(&error as &dyn Error), |error| (*error).source());
-    causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+/// Whether the system gave a connection up, because nothing came for too long.
+fn is_late(error: &legacy::Error) -> bool {
+    let mut errors = causes(error).filter_map(|cause| cause.downcast_ref::<io::Error>());
+    errors.any(|error| error.kind() == io::ErrorKind::TimedOut)
+}
+
+/// The messages of an error and of its causes.
+pub(super) fn words(error: &(dyn Error + 'static)) -> String {
+    causes(error).map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    iter::successors(Some(error), |error| (*error).source())
 }
 
 #[cfg(test)]
@@ -235,6 +331,20 @@ mod tests {
         assert_eq!(at(azure, Some(own)), format!("{of}?{own}&x=1"));
         assert_eq!(at("https://own.example/openai?", Some("a=%20b")), format!("{of}?a=%20b"));
         assert_eq!(at("https://own.example/openai", None), of);
+    }
+
+    #[test]
+    fn the_user_of_an_address_is_stated_in_a_header() {
+        let upstream = |url: &str| Upstream::new(url, Vendor::OpenAi).unwrap();
+        let header = |url: &str| upstream(url).authorization;
+        let plain = upstream("https://me:p%40ss@own.example:8443/base");
+        let stated = plain.authorization.as_ref().unwrap();
+        assert_eq!(stated, &format!("Basic {}", base64::encode(b"me:p@ss")));
+        assert_eq!(plain.name(), "https://own.example:8443/base");
+        let to = plain.at("/v1/files", None).unwrap();
+        assert_eq!(to, "https://own.example:8443/base/v1/files");
+        assert_eq!(header("https://me@own.example").unwrap(), "Basic bWU6");
+        assert_eq!(header("https://own.example"), None);
     }
 
     #[test]

@@ -32,6 +32,7 @@ mod body;
 mod client;
 mod elements;
 mod endpoint;
+mod flush;
 mod forward;
 mod guard;
 mod index;

@@ -18,7 +18,7 @@ use threadfold::{
 use threadfold_terminal::thousands;
 use tokio::{
     net::{TcpListener, TcpStream},
-    sync::{Mutex, Semaphore},
+    sync::{Mutex, Notify, Semaphore},
     task,
 };
 use tokio_io_timeout::TimeoutStream;
@@ -27,6 +27,7 @@ use super::{
     answer::Answer,
     body, client,
     endpoint::{Arrived, Asked, Endpoint, Head, Route, Vendor},
+    flush::{Flushed, Flushing},
     forward::{Body, Outgoing, Upstream, full, passed_on, response},
     guard::{self, MAX_HEAD, Reached},
     keys,
@@ -121,9 +122,14 @@ impl Proxy {
         let reached = Reached { listens_on_loopback, is_local };
         let _ = socket.set_nodelay(true);
         let stall = self.options.stall;
+        let flushed = Arc::new(Notify::new());
+        let flushes = Arc::clone(&flushed);
         let service = service_fn(move |request| {
-            let proxy = Arc::clone(&self);
-            async move { Ok::<_, Infallible>(proxy.answer(request, reached).await) }
+            let (proxy, flushed) = (Arc::clone(&self), Arc::clone(&flushed));
+            async move {
+                let answer = proxy.answer(request, reached).await;
+                Ok::<_, Infallible>(answer.map(|body| Flushed::new(body, flushed)))
+            }
         });
         let mut server = http1::Builder::new();
         server
@@ -139,7 +145,8 @@ impl Proxy {
         let mut socket = TimeoutStream::new(socket);
         socket.set_write_timeout(Some(stall));
         // Ignore the error: the client notices a broken connection itself.
-        let _ = server.serve_connection(TokioIo::new(Box::pin(socket)), service).await;
+        let socket = Flushing::new(TokioIo::new(Box::pin(socket)), flushes);
+        let _ = server.serve_connection(socket, service).await;
     }
 
     async fn answer(

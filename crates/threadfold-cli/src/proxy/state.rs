@@ -5,7 +5,6 @@ use std::{
     time::Duration,
 };
 
-use reqwest::Client;
 use threadfold::{
     CompactionStrategy, Model,
     auto::{AutoCompactor, AutoPolicy, Threshold},
@@ -17,7 +16,7 @@ use tokio::sync::Semaphore;
 
 use super::{
     endpoint::Vendor,
-    forward::{Upstream, words},
+    forward::{self, Client, Upstream},
     lock::locked,
     notes::Notes,
     prices,
@@ -38,11 +37,6 @@ const MAX_ASKING: usize = 16;
 
 /// The maximum number of quiet threads that are compacted or kept alive at once.
 const MAX_QUIET: usize = 2;
-
-/// How long a connection to a provider may be idle and still be used. Common servers close one after 60
-/// seconds or more; a request that crosses such an end on the wire is lost, and is not sent again,
-/// because the provider may have begun with it.
-const IDLE: Duration = Duration::from_secs(50);
 
 /// The options of a proxy.
 #[derive(Debug)]
@@ -118,19 +112,6 @@ impl Proxy {
         store: Arc<dyn ThreadStore>,
         views: Views,
     ) -> Result<Self, String> {
-        let client = Client::builder()
-            // A redirect or a system proxy would send the key to another host.
-            .redirect(reqwest::redirect::Policy::none())
-            .no_proxy()
-            // Another crate of the build may enable these features, but answers must pass
-            // unchanged.
-            .no_gzip()
-            .no_brotli()
-            .no_zstd()
-            .no_deflate()
-            .connect_timeout(Duration::from_secs(20))
-            .pool_idle_timeout(IDLE)
-            .build();
         let upstream = |url: &str, vendor: Vendor| {
             let named = |error| format!("{}: {error}", vendor.option());
             Upstream::new(url, vendor).map_err(named)
@@ -146,7 +127,7 @@ impl Proxy {
             quiet: Quiet::default(),
             clock: Arc::new(TokioClock),
             threads: Threads::default(),
-            client: client.map_err(words)?,
+            client: forward::client()?,
             notes: Arc::new(Notes::StandardError),
             tally: Mutex::default(),
             unstored: Unstored::default(),

@@ -181,6 +181,37 @@ fn http_is_spoken_as_it_is_defined() {
 }
 
 #[test]
+fn a_path_and_a_query_go_on_byte_for_byte() {
+    run(async {
+        let provider = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        let openai = format!("http://{}/base", provider.local_addr().unwrap());
+        let options = super::ProxyOptions { openai, ..options(&upstream, None) };
+        let proxy = Served::in_folder(options, &folder).await;
+        let target = "/v1/files/it's/{1}//a|b^c\"d%7e%2Fe;f=(g)?a='b'&c=it%27s&d={[|]}^`e``&&f?/";
+        let head = format!("host: {}\r\nconnection: close\r\n\r\n", proxy.address);
+        let request = format!("GET {target} HTTP/1.1\r\n{head}");
+        let asked = tokio::spawn(async move {
+            let (mut socket, _) = provider.accept().await.unwrap();
+            let mut read = Vec::new();
+            while !read.ends_with(b"\r\n\r\n") {
+                assert!(socket.read_buf(&mut read).await.unwrap() > 0);
+            }
+            socket.write_all(b"HTTP/1.1 204 X\r\n\r\n").await.unwrap();
+            String::from_utf8(read).unwrap()
+        });
+        let answer = raw(proxy.address, &request).await;
+        assert_eq!(status(&answer), "204", "{answer}");
+        let asked = asked.await.unwrap();
+        assert_eq!(asked.lines().next().unwrap(), format!("GET /base{target} HTTP/1.1"));
+        // What the client did not send is not added, except the host.
+        let mut headers: Vec<_> = asked.lines().skip(1).filter(|line| !line.is_empty()).collect();
+        headers.retain(|line| !line.starts_with("host: "));
+        assert_eq!(headers, Vec::<&str>::new());
+    });
+}
+
+#[test]
 fn a_request_within_a_request_is_never_sent() {
     run(async {
         let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);

@@ -99,7 +99,9 @@ impl CompactionStrategy for HoldsOne {
 
     async fn propose(&self, view: &View, ask: &mut Ask<'_>) -> Result<Proposal, StrategyError> {
         match view.thread.messages().first() {
-            Some(first) if format!("{first:?}").contains("Thread A.") => self.0.propose(view, ask).await,
+            Some(first) if format!("{first:?}").contains("Thread A.") => {
+                self.0.propose(view, ask).await
+            }
             _ => KeepRecent::default().propose(view, ask).await,
         }
     }
