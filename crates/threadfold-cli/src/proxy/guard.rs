@@ -11,6 +11,9 @@ use hyper::{
 /// The maximum size of the head of a request, in bytes: its first line and its headers.
 pub(super) const MAX_HEAD: usize = 64 * 1024;
 
+/// The maximum number of headers.
+pub(super) const MAX_HEADERS: usize = 100;
+
 /// A request that is refused, and why.
 pub(super) type Refused = (StatusCode, &'static str);
 
@@ -34,6 +37,10 @@ pub(super) fn check(
     let forbidden = |words| Err((StatusCode::FORBIDDEN, words));
     if size(method, uri, headers) > MAX_HEAD {
         let words = "the first line and the headers have more than 65536 bytes";
+        return Err((StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, words));
+    }
+    if headers.len() > MAX_HEADERS {
+        let words = "there are more than 100 headers";
         return Err((StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, words));
     }
     if matches!(*method, Method::CONNECT | Method::TRACE) {

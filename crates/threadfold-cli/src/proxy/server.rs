@@ -29,7 +29,7 @@ use super::{
     endpoint::{Arrived, Asked, Endpoint, Head, Route, Vendor},
     flush::{Flushed, Flushing},
     forward::{Body, Outgoing, Upstream, full, passed_on, response},
-    guard::{self, MAX_HEAD, Reached},
+    guard::{self, MAX_HEAD, MAX_HEADERS, Reached},
     keys,
     lock::locked,
     page,
@@ -46,8 +46,9 @@ const HEAD_TIME: Duration = Duration::from_secs(15);
 /// The maximum number of connections.
 const MAX_CONNECTIONS: usize = 1_024;
 
-/// The maximum number of headers.
-const MAX_HEADERS: usize = 100;
+/// The methods that are passed on.
+const ALLOWED: HeaderValue =
+    HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
 
 /// Where the work of a request is done, so that no request waits for a compaction of another thread.
 #[derive(Clone, Copy)]
@@ -56,6 +57,8 @@ pub(super) enum Lane {
     Compacting,
     /// Work for threads whose agent is quiet.
     Quiet,
+    /// Pages, which read the database and whole logs.
+    Page,
 }
 
 /// A request that was read in the lane for that.
@@ -135,12 +138,12 @@ impl Proxy {
         server
             .timer(TokioTimer::new())
             .header_read_timeout(HEAD_TIME)
-            .max_headers(MAX_HEADERS)
             // A client that closes its side is taken for gone, which ends the provider's work for it.
             // Whether it only has sent all cannot be told before something is written to it.
             .half_close(false)
             // Heads up to this size are read, so that their refusal can be stated.
-            .max_buf_size(2 * MAX_HEAD);
+            .max_buf_size(2 * MAX_HEAD)
+            .max_headers(2 * MAX_HEADERS);
         // A client that reads nothing would hold its connection and the provider's forever.
         let mut socket = TimeoutStream::new(socket);
         socket.set_write_timeout(Some(stall));
@@ -165,7 +168,10 @@ impl Proxy {
             return options_of_the_server();
         }
         if path == "/threadfold" || path.starts_with("/threadfold/") {
-            return page::answer(&self, method, path).await;
+            let (proxy, method, path) = (Arc::clone(&self), method.clone(), path.to_owned());
+            let page = async move { Ok(page::answer(&proxy, &method, &path).await) };
+            let failed = || refusal(StatusCode::INTERNAL_SERVER_ERROR, "the page failed");
+            return self.apart(Lane::Page, page).await.unwrap_or_else(failed);
         }
         match self.pass(request).await {
             Ok(answer) => answer,
@@ -233,8 +239,15 @@ impl Proxy {
             return self.run_exchange(&outgoing, upstream, arrived, exchange).await;
         }
         let instead = exchange.as_ref().and_then(Exchange::body);
+        let is_own = instead.is_none();
         let answer = outgoing.send(&self.client, upstream, instead).await;
-        let answer = Answer::new(answer.map_err(bad_gateway)?, None);
+        let mut answer = Answer::new(answer.map_err(bad_gateway)?, None);
+        if !is_own && answer.blames_the_request() {
+            let status = answer.status().as_u16();
+            self.note(&format!("a smaller thread was not counted: status {status}"));
+            let own = outgoing.send(&self.client, upstream, None).await;
+            answer = Answer::new(own.map_err(bad_gateway)?, None);
+        }
         Ok(answer.passed_back(&outgoing.method, None))
     }
 
@@ -451,6 +464,7 @@ impl Proxy {
             Lane::Reading => &self.reading,
             Lane::Compacting => &self.compacting,
             Lane::Quiet => &self.quieting,
+            Lane::Page => &self.showing,
         };
         let permit = Arc::clone(lane).acquire_owned().await.ok()?;
         let runtime = tokio::runtime::Handle::current();
@@ -487,13 +501,13 @@ fn bad_gateway(words: String) -> (StatusCode, String) {
 
 /// The answer to `OPTIONS *`, which asks about this server and not about a path.
 fn options_of_the_server() -> Response<Body> {
-    let allowed = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
-    response(StatusCode::NO_CONTENT, [(ALLOW, allowed)].into_iter().collect(), full(""))
+    response(StatusCode::NO_CONTENT, [(ALLOW, ALLOWED)].into_iter().collect(), full(""))
 }
 
 /// An error of the proxy itself, in the form that all clients understand.
 fn refusal(status: StatusCode, words: &str) -> Response<Body> {
     let error = json!({"type": "error", "error": {"type": "threadfold_proxy", "message": words}});
     let kind = (CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response(status, [kind].into_iter().collect(), full(error.to_string()))
+    let allowed = (status == StatusCode::METHOD_NOT_ALLOWED).then_some((ALLOW, ALLOWED));
+    response(status, [kind].into_iter().chain(allowed).collect(), full(error.to_string()))
 }

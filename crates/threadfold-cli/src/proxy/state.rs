@@ -38,6 +38,9 @@ const MAX_ASKING: usize = 16;
 /// The maximum number of quiet threads that are compacted or kept alive at once.
 const MAX_QUIET: usize = 2;
 
+/// The maximum number of pages that are made at once.
+const MAX_PAGES: usize = 2;
+
 /// The options of a proxy.
 #[derive(Debug)]
 pub struct ProxyOptions {
@@ -94,6 +97,8 @@ pub struct Proxy {
     pub(super) compacting: Arc<Semaphore>,
     /// The lane of work for quiet threads, so that no request waits for it.
     pub(super) quieting: Arc<Semaphore>,
+    /// The lane of pages, so that they take no thread of the runtime.
+    pub(super) showing: Arc<Semaphore>,
     pub(super) quiet: Quiet,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) notes: Arc<Notes>,
@@ -124,6 +129,7 @@ impl Proxy {
             reading: Arc::new(Semaphore::new(MAX_READ)),
             compacting: Arc::new(Semaphore::new(compactions(options.model.is_some()))),
             quieting: Arc::new(Semaphore::new(MAX_QUIET)),
+            showing: Arc::new(Semaphore::new(MAX_PAGES)),
             quiet: Quiet::default(),
             clock: Arc::new(TokioClock),
             threads: Threads::default(),

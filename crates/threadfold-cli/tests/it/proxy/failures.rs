@@ -265,6 +265,62 @@ fn a_log_that_cannot_be_read_now_is_continued_later_if_the_request_fits() {
     });
 }
 
+/// A store whose reads of logs hold their thread until the gate is gone.
+#[derive(Debug)]
+struct Blocking(MemoryStore, Mutex<std::sync::mpsc::Receiver<()>>);
+
+#[threadfold::async_trait]
+impl ThreadStore for Blocking {
+    async fn append(
+        &self,
+        thread: &ThreadId,
+        log: Option<LogId>,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        self.0.append(thread, log, expected_len, events).await
+    }
+
+    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
+        let _ = self.1.lock().unwrap().recv();
+        self.0.load(thread).await
+    }
+
+    async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
+        self.0.list().await
+    }
+
+    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        self.0.delete(thread).await
+    }
+}
+
+#[test]
+fn pages_that_are_slow_keep_no_request_waiting() {
+    run(async {
+        let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
+        let (gate, closed) = std::sync::mpsc::channel();
+        let store = Arc::new(Blocking(MemoryStore::default(), Mutex::new(closed)));
+        let proxy = Served::start(options(&upstream, Some(WINDOW)), store, &folder).await;
+        // Opened in any case, so that a failure ends.
+        let opens = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_secs(5));
+            drop(gate);
+        });
+        let url = format!("{}/threadfold/threads/one", proxy.url());
+        let mut pages = tokio::task::JoinSet::new();
+        for _ in 0..4 {
+            let page = super::client().get(&url).send();
+            pages.spawn(async move { page.await.unwrap().status().as_u16() });
+        }
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        Agent::new(&proxy.url(), MESSAGES, true).turn(0).await.unwrap();
+        assert!(!opens.is_finished(), "the agent waited");
+        assert_eq!(pages.join_all().await, [404; 4]);
+        opens.join().unwrap();
+    });
+}
+
 #[test]
 fn a_log_that_can_never_be_read_is_left_behind_with_a_line() {
     run(async {
@@ -469,6 +525,14 @@ fn bodies_and_headers_are_limited() {
                 json().body("{}").header("x-long", "x".repeat(bytes)).send().await.unwrap();
             assert_eq!(answer.status(), status, "{bytes}");
         }
+        let lines = (0..120).map(|number| {
+            let name = reqwest::header::HeaderName::try_from(format!("x-{number}")).unwrap();
+            (name, "1".parse().unwrap())
+        });
+        let answer = json().body("{}").headers(lines.collect()).send().await.unwrap();
+        assert_eq!(answer.status(), 431);
+        let words = answer.text().await.unwrap();
+        assert!(words.contains("more than 100 headers"), "{words}");
         let many = json().header("x-long", "x".repeat(150_000)).send().await;
         let many = many.map(|answer| answer.status().as_u16());
         assert!(matches!(many, Err(_) | Ok(400 | 431)), "{many:?}");

@@ -176,6 +176,7 @@ fn http_is_spoken_as_it_is_defined() {
         ] {
             let answer = raw(address, &request).await;
             assert_eq!((status(&answer), asked(&upstream).as_str()), (expected, ""), "{request}");
+            assert_eq!(answer.contains("\r\nallow: GET, HEAD, "), expected == "405", "{answer}");
         }
     });
 }

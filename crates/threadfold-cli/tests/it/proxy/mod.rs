@@ -345,11 +345,16 @@ fn headers_that_describe_the_body_go_on_with_that_body_only() {
 fn tokens_are_counted_for_the_thread_as_it_is_sent() {
     run(async {
         let folder = Folder::new();
-        let (_upstream, proxy, agent) = used_proxy(&folder, false).await;
+        let (upstream, proxy, agent) = used_proxy(&folder, false).await;
         let url = format!("{}/v1/messages/count_tokens", proxy.url());
         let answer = agent.post(&url).body(agent.body()).send().await.unwrap();
         let counted: serde_json::Value = answer.text().await.unwrap().parse().unwrap();
         assert!(counted["input_tokens"].as_u64().unwrap() <= WINDOW, "{counted}");
+        // If the provider refuses the smaller thread, the agent's own is counted.
+        *upstream.seen.only.lock().unwrap() = Some(agent.body());
+        let answer = agent.post(&url).body(agent.body()).send().await.unwrap();
+        assert_eq!(answer.status(), 200);
+        assert_eq!(upstream.seen.illegal.lock().unwrap().len(), 1);
     });
 }
 
