@@ -24,8 +24,12 @@ impl Proxy {
     /// Keeps what a compaction made: at once in memory, and stored as soon as possible.
     pub(super) async fn keep(self: &Arc<Self>, made: Made) {
         self.views.hold(Arc::clone(&made.row));
-        if let Some(thread) = self.unstored.push(made) {
-            self.note(&format!("thread {thread} is in memory only: too many wait to be stored"));
+        if let Some(Made { row, .. }) = self.unstored.push(made) {
+            self.views.release(&row);
+            let thread = &row.about.thread;
+            self.note(&format!(
+                "a compaction of thread {thread} is dropped: too many wait to be stored"
+            ));
         }
         self.store_soon().await;
     }
@@ -190,9 +194,32 @@ mod tests {
 
     use super::*;
     use crate::{
-        proxy::{Notes, ProxyOptions, Views, WhenQuiet, policy, views::Row},
-        relay::View,
+        proxy::{Notes, ProxyOptions, Views, WhenQuiet, policy, unstored::MAX_WAITING, views::Row},
+        relay::{Link, View},
     };
+
+    #[tokio::test(flavor = "multi_thread")]
+    async fn what_waits_to_be_stored_is_all_that_is_in_memory() {
+        let folder = std::env::temp_dir().join(format!("threadfold-held-{}", std::process::id()));
+        let database = folder.join("threads.db");
+        let views = Views::open(&database).unwrap();
+        let store: Arc<dyn ThreadStore> = Arc::new(MemoryStore::default());
+        let notes = Arc::new(Notes::in_file(&folder.join("lines.log")).unwrap());
+        let proxy = Proxy::new(options(), store, views).unwrap().noted_in(notes);
+        let proxy = Arc::new(proxy);
+        let other = rusqlite::Connection::open(&database).unwrap();
+        other.execute_batch("ALTER TABLE proxy_views RENAME TO away").unwrap();
+        for number in 0..MAX_WAITING + 50 {
+            let thread: ThreadId = format!("thread-{number}").parse().unwrap();
+            let journal = Journal::new(EventLog::new(thread.clone()));
+            let row = Row::for_tests(7, View::new(1, Vec::new()), thread);
+            let row = Row { link: Link::of_names("a", &number.to_string()), ..row };
+            proxy.keep(Made { row: Arc::new(row), journal, parent: None }).await;
+        }
+        assert_eq!(proxy.views.held(), MAX_WAITING);
+        drop(proxy);
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
 
     fn options() -> ProxyOptions {
         let server = || "http://127.0.0.1:1".to_owned();

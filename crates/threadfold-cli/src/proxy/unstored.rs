@@ -10,8 +10,8 @@ use threadfold::{message::ThreadId, store::Journal};
 use super::{lock::locked, views::Row};
 use crate::relay::Link;
 
-/// The maximum number of compactions that wait to be stored. Beyond, the oldest stays unstored.
-const MAX_WAITING: usize = 256;
+/// The maximum number of compactions that wait to be stored. Beyond, the oldest is dropped.
+pub(super) const MAX_WAITING: usize = 256;
 
 /// What a compaction made.
 #[derive(Clone, Debug)]
@@ -46,12 +46,11 @@ impl Unstored {
         locked(&self.made).is_empty()
     }
 
-    /// Adds what is to be stored. Returns the thread of which something is dropped for it.
-    pub(super) fn push(&self, new: Made) -> Option<ThreadId> {
+    /// Adds what is to be stored. Returns what is dropped for it.
+    pub(super) fn push(&self, new: Made) -> Option<Made> {
         let mut made = locked(&self.made);
         made.push_back(new);
-        let dropped = if made.len() > MAX_WAITING { made.pop_front() } else { None };
-        Some(dropped?.row.about.thread.clone())
+        if made.len() > MAX_WAITING { made.pop_front() } else { None }
     }
 
     pub(super) fn first(&self) -> Option<Made> {

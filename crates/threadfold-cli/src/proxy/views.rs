@@ -405,6 +405,15 @@ impl Views {
         locked(&self.known).insert(row.link, Some(row));
     }
 
+    /// Drops a view that was held and will not be stored.
+    pub(super) fn release(&self, row: &Arc<Row>) {
+        let mut known = locked(&self.known);
+        let is_held = |held: &Option<Arc<Row>>| held.as_ref().is_some_and(|it| Arc::ptr_eq(it, row));
+        if known.get(&row.link).is_some_and(is_held) {
+            known.remove(&row.link);
+        }
+    }
+
     /// Stores a view. `parent` is the view that it replaces, which need not stay in memory.
     pub(super) fn insert(&self, row: Arc<Row>, parent: Option<Link>) -> Result<(), String> {
         self.write(&row).map_err(|error| error.to_string())?;
@@ -636,6 +645,14 @@ fn windows(connection: &Connection) -> rusqlite::Result<HashMap<(String, String)
 
 fn column(connection: &Connection, select: &str) -> rusqlite::Result<Vec<String>> {
     connection.prepare(select)?.query_map([], |row| row.get(0))?.collect()
+}
+
+#[cfg(test)]
+impl Views {
+    /// The number of views in memory.
+    pub(super) fn held(&self) -> usize {
+        locked(&self.known).values().flatten().count()
+    }
 }
 
 #[cfg(test)]
