@@ -16,7 +16,7 @@ use threadfold_terminal::thousands;
 
 use crate::relay::{
     Chain, Link, Relay, RelayStep,
-    compaction::{Compacted, Left, Work},
+    compaction::{Compacted, FailedModel, Left, Work},
     passing_from,
 };
 use tokio::sync::Mutex;
@@ -28,7 +28,7 @@ use super::{
     quiet,
     state::Proxy,
     threads::{Key, Known},
-    trouble::Trouble,
+    trouble::{self, Trouble},
     unstored::Made,
     views::{About, Row},
 };
@@ -379,8 +379,9 @@ impl Proxy {
         let link = exchange.chain.after(view.covers).ok_or("the view replaces no message")?;
         locked(&self.tally).compactions += 1;
         let (old, new) = (thousands(before), thousands(after));
-        if let Some(failed) = failed {
-            self.note(&failed);
+        if let Some(FailedModel { strategy, error, instead }) = failed {
+            let why = error.as_ref().map(|error| format!(" ({})", trouble::kind(error)));
+            self.note(&format!("{strategy} failed{}: {instead} instead", why.unwrap_or_default()));
         }
         if let Some((left, row)) = left.zip(exchange.found.as_ref()) {
             let old = &row.about.thread;

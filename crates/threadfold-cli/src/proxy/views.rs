@@ -408,7 +408,8 @@ impl Views {
     /// Drops a view that was held and will not be stored.
     pub(super) fn release(&self, row: &Arc<Row>) {
         let mut known = locked(&self.known);
-        let is_held = |held: &Option<Arc<Row>>| held.as_ref().is_some_and(|it| Arc::ptr_eq(it, row));
+        let is_held =
+            |held: &Option<Arc<Row>>| held.as_ref().is_some_and(|it| Arc::ptr_eq(it, row));
         if known.get(&row.link).is_some_and(is_held) {
             known.remove(&row.link);
         }

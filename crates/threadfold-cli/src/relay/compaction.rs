@@ -1,12 +1,19 @@
 //! Compacting a thread of the relay: its log, the strategy, and the new view.
 
-use std::{io, sync::Arc};
+use std::{
+    io,
+    sync::{Arc, Mutex, PoisonError},
+};
 
+use futures::{TryStreamExt, stream::BoxStream};
 use threadfold::{
-    CompactionStrategy, EventLog, Request,
+    CompactionStrategy, EventLog, Model, Request,
     drive::{self, CompactionError, CompactionErrorKind, Conversation, Models},
     log::{CompactionRecord, Event, Loaded, LogId, LoggedEvent},
-    message::{CompactionReason, ContextWindow, Delta, Message, ThreadId, Timestamp},
+    message::{
+        Answer, CompactionReason, ContextWindow, Delta, Message, ModelError, ModelErrorKind, Text,
+        ThreadId, Timestamp,
+    },
     retention::RetentionPolicy,
     store::{Journal, StoreError, ThreadStore},
     strategy::{Brief, Fallback, ModelCall},
@@ -71,12 +78,24 @@ pub struct Compacted {
     pub before: u64,
     /// The tokens of the thread after it.
     pub after: u64,
-    /// Why a strategy that asked a model failed, so that another one took over: a line.
-    pub failed: Option<String>,
+    /// The strategy that asked a model in vain, so that another one took over.
+    pub failed: Option<FailedModel>,
     /// Why the log begins anew with the view, if it does not continue the log of the view.
     pub left: Option<Left>,
     /// The log, for [`store`].
     pub journal: Journal,
+}
+
+/// A strategy that asked a model in vain, and the one that took over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedModel {
+    /// The first strategy that failed.
+    pub strategy: Text,
+    /// The kind of the model's last error, without its words, which may quote the thread; `None` if
+    /// the model answered and the answer was not accepted.
+    pub error: Option<ModelErrorKind>,
+    /// The strategy that took over.
+    pub instead: Text,
 }
 
 /// Why the log of a view is left behind. What it holds is not in the log that begins with the view.
@@ -152,14 +171,18 @@ impl Work<'_> {
         let thread = all_unmarked(&self.request.messages);
         let (messages, passing) = thread.split_at_checked(self.messages).unwrap_or((&thread, &[]));
         let (mut journal, left) = self.journal(messages, now).await?;
-        let done = self.compact(&mut journal, now).await;
+        let heard = self.models.conversation.map(Heard::new);
+        let conversation = heard.as_ref().map(|model| model as &dyn Model);
+        let models = Models { conversation, ..self.models };
+        let done = self.compact(&mut journal, models, now).await;
         let report = match done {
             Ok(report) => Some(report),
             Err(error) if is_unstored(&error) => None,
             Err(error) => return Err(error),
         };
         let standing = journal.log().standing().next_back();
-        let failed = standing.and_then(failed_model);
+        let error = heard.and_then(Heard::into_error);
+        let failed = standing.and_then(|record| failed_model(record, error));
         let report = report.or(standing.map(|record| record.report.clone())).unwrap_or_default();
         Ok(Compacted {
             view: View::between(&thread, &[journal.thread().messages(), passing].concat()),
@@ -179,6 +202,7 @@ impl Work<'_> {
     async fn compact(
         &self,
         journal: &mut Journal,
+        models: Models<'_>,
         now: Timestamp,
     ) -> Result<threadfold::CompactReport, CompactionError> {
         let brief = Brief {
@@ -196,7 +220,7 @@ impl Work<'_> {
             .with_window(self.window)
             .with_fallback(fallback);
         let watch = &mut |_: &ModelCall, _: Option<&Delta>| {};
-        let done = drive::compact(&mut conversation, self.strategy, &brief, self.models, watch);
+        let done = drive::compact(&mut conversation, self.strategy, &brief, models, watch);
         Ok(done.await?.report)
     }
 
@@ -289,15 +313,61 @@ fn appended(
     Ok(journal)
 }
 
-/// The first strategy that asked a model in vain, and why it failed.
-fn failed_model(record: &CompactionRecord) -> Option<String> {
-    let rung = record.rungs.iter().find(|rung| rung.calls > 0 && rung.failure.is_some())?;
-    Some(format!(
-        "{} failed ({}): {} instead",
-        rung.strategy,
-        rung.failure.as_ref()?,
-        record.strategy
-    ))
+/// The first strategy that asked a model in vain.
+fn failed_model(record: &CompactionRecord, error: Option<ModelErrorKind>) -> Option<FailedModel> {
+    let failed = record.rungs.iter().find(|rung| rung.calls > 0 && rung.failure.is_some())?;
+    let accepted = record.rungs.iter().find(|rung| rung.failure.is_none());
+    let instead = accepted.map_or(&record.strategy, |rung| &rung.strategy).clone();
+    Some(FailedModel { strategy: failed.strategy.clone(), error, instead })
+}
+
+/// A model, and the kind of its last error.
+#[derive(Debug)]
+struct Heard<'a> {
+    model: &'a dyn Model,
+    error: Mutex<Option<ModelErrorKind>>,
+}
+
+impl<'a> Heard<'a> {
+    fn new(model: &'a dyn Model) -> Self {
+        Self { model, error: Mutex::default() }
+    }
+
+    fn hear(&self, error: &ModelError) {
+        *self.error.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.kind.clone());
+    }
+
+    fn into_error(self) -> Option<ModelErrorKind> {
+        self.error.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[threadfold::async_trait]
+impl Model for Heard<'_> {
+    async fn complete(&self, request: Request) -> Result<Answer, ModelError> {
+        self.model.complete(request).await.inspect_err(|error| self.hear(error))
+    }
+
+    fn stream(&self, request: Request) -> BoxStream<'_, Result<Delta, ModelError>> {
+        Box::pin(self.model.stream(request).inspect_err(|error| self.hear(error)))
+    }
+
+    async fn compact_natively(
+        &self,
+        request: Request,
+        instructions: Option<Text>,
+    ) -> Result<Option<Answer>, ModelError> {
+        let answer = self.model.compact_natively(request, instructions).await;
+        answer.inspect_err(|error| self.hear(error))
+    }
+
+    fn binds_reasoning(&self) -> bool {
+        self.model.binds_reasoning()
+    }
+
+    fn context_window(&self) -> Option<ContextWindow> {
+        self.model.context_window()
+    }
 }
 
 /// Whether the same read may succeed later.
@@ -309,4 +379,55 @@ fn is_passing(error: &CompactionError) -> bool {
 /// Whether the compaction succeeded and is not stored.
 fn is_unstored(error: &CompactionError) -> bool {
     matches!(error.kind, CompactionErrorKind::Store(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use threadfold::{store::MemoryStore, strategy::Summarize};
+
+    use super::*;
+
+    /// A model that refuses the key, and quotes it.
+    #[derive(Debug)]
+    struct Refuses;
+
+    #[threadfold::async_trait]
+    impl Model for Refuses {
+        async fn complete(&self, _: Request) -> Result<Answer, ModelError> {
+            Err(ModelError::new(ModelErrorKind::Authentication, "no such key: hunter42"))
+        }
+    }
+
+    #[tokio::test]
+    async fn why_a_summary_failed_is_said_without_the_words_of_the_provider() {
+        let mut messages = vec![Message::user("Go through the parts.")];
+        for part in 0..30 {
+            let text = format!("Part {part} is done. {}", "It was read. ".repeat(40));
+            messages.push(Message::assistant(text));
+            messages.push(Message::user("Go on."));
+        }
+        let store: Arc<dyn ThreadStore> = Arc::new(MemoryStore::default());
+        let strategy = Summarize { as_text: true, ..Summarize::default() };
+        let work = Work {
+            request: &Request::new(messages),
+            messages: 61,
+            found: None,
+            reason: CompactionReason::Threshold,
+            now: Timestamp(1),
+            target: Some(2_000),
+            limit: None,
+            window: Some(ContextWindow::new(20_000)),
+            strategy: &strategy,
+            models: Models { conversation: Some(&Refuses), ..Models::default() },
+            id: "one".parse().unwrap(),
+            store: &store,
+            unstored: None,
+        };
+        let expected = FailedModel {
+            strategy: "summarize".into(),
+            error: Some(ModelErrorKind::Authentication),
+            instead: "digest".into(),
+        };
+        assert_eq!(work.run().await.unwrap().failed, Some(expected));
+    }
 }
