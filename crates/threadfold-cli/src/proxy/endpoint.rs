@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use hyper::{Method, body::Bytes};
 use serde::{Deserialize, Deserializer, de::IgnoredAny};
+use serde_json::{Value, value::RawValue};
 
 use super::trouble::Trouble;
 use threadfold::wire::Dialect;
@@ -84,7 +85,11 @@ struct Generation {
 /// Reads a number of tokens. What is no such number counts as none: the provider judges it, and the
 /// thread is compacted all the same.
 fn tokens<'de, D: Deserializer<'de>>(field: D) -> Result<Option<u64>, D::Error> {
-    let value = serde_json::Value::deserialize(field)?;
+    /// No number is longer, so nothing is built of what is.
+    const LONGEST: usize = 64;
+    let json = <&RawValue>::deserialize(field)?.get();
+    let value = Some(json).filter(|json| json.len() <= LONGEST);
+    let value: Value = value.and_then(|json| json.parse().ok()).unwrap_or_default();
     let text = value.as_str().and_then(|text| text.parse().ok());
     Ok(value.as_u64().or_else(|| value.as_f64().map(|number| number as u64)).or(text))
 }
@@ -298,6 +303,30 @@ mod tests {
         let count = Route::of(&Method::POST, "/v1/messages/count_tokens");
         assert!(matches!(count.endpoint, Endpoint::Count(_)));
         assert_eq!(Route::of(&Method::GET, "/v1/messages").endpoint, Endpoint::Other);
+    }
+
+    #[test]
+    fn a_limit_of_the_answer_is_a_number_or_is_skipped() {
+        let nested = format!("{}{}", "[".repeat(1_000), "]".repeat(1_000));
+        let rows = [
+            ("7", 7),
+            ("1e2", 100),
+            ("2.5", 2),
+            ("-3", 0),
+            ("\"90\"", 90),
+            ("\"\\u0039\"", 9),
+            ("\"many\"", 0),
+            ("null", 0),
+            ("true", 0),
+            ("{\"a\": [1]}", 0),
+            // Whatever it is, nothing of it is built.
+            (nested.as_str(), 0),
+        ];
+        for (json, tokens) in rows {
+            let body = format!("{{\"model\": \"m\", \"max_tokens\": {json}}}");
+            let head = Head::read(body.as_bytes(), None).unwrap();
+            assert_eq!((head.max_output(), head.model.as_deref()), (tokens, Some("m")), "{json}");
+        }
     }
 
     #[test]
