@@ -508,7 +508,7 @@ impl Exchange {
         let was_refused = self.relay.was_refused() || self.unkept.is_some();
         let (count, tokens) = (self.relay.without_reasoning(), self.relay.tokens());
         let void = self.chain.after(count).map(|link| (count, link));
-        let (is_shortened, spared) = (self.relay.is_shortened(), self.relay.spared());
+        let (is_shortened, spared) = (self.is_shortened(), self.relay.spared());
         let Self { key, lock, model, window, relay, found, unkept, .. } = self;
         Waiting {
             key,
@@ -524,6 +524,11 @@ impl Exchange {
             tokens,
             spared,
         }
+    }
+
+    /// Whether the request is sent with a view, or with less room for its answer.
+    pub(super) fn is_shortened(&self) -> bool {
+        self.relay.is_shortened()
     }
 
     /// The body to send; `None` to send the original one.

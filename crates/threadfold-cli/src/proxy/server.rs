@@ -147,8 +147,8 @@ impl Proxy {
         // A client that reads nothing would hold its connection and the provider's forever.
         let mut socket = TimeoutStream::new(socket);
         socket.set_write_timeout(Some(stall));
-        // Ignore the error: the client notices a broken connection itself.
         let socket = Flushing::new(TokioIo::new(Box::pin(socket)), flushes);
+        // Ignore the error: the client notices a broken connection itself.
         let _ = server.serve_connection(socket, service).await;
     }
 
@@ -239,10 +239,10 @@ impl Proxy {
             return self.run_exchange(&outgoing, upstream, arrived, exchange).await;
         }
         let instead = exchange.as_ref().and_then(Exchange::body);
-        let is_own = instead.is_none();
+        let is_shortened = exchange.as_ref().is_some_and(Exchange::is_shortened);
         let answer = outgoing.send(&self.client, upstream, instead).await;
         let mut answer = Answer::new(answer.map_err(bad_gateway)?, None);
-        if !is_own && answer.blames_the_request() {
+        if is_shortened && answer.blames_the_request() {
             let status = answer.status().as_u16();
             self.note(&format!("a smaller thread was not counted: status {status}"));
             let own = outgoing.send(&self.client, upstream, None).await;
