@@ -256,8 +256,8 @@ fn outcome(past: &ThreadTexts, call: &Source, result: &Source) -> Option<String>
         json_values(&Value::from(fields), "", &call.outline, &mut parts);
         return Some(one_line(&plain(&parts.join(", "))).into_owned()).filter(|it| !it.is_empty());
     }
-    let lines: Vec<&str> =
-        result.text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+    let all: Vec<&str> = result.text.lines().map(str::trim).collect();
+    let lines: Vec<&str> = all.iter().copied().filter(|line| !line.is_empty()).collect();
     let is_own = |line: &&str| !past.usual.contains(*line);
     let (first, last) = (lines.iter().position(is_own), lines.iter().rposition(is_own));
     let own = first.zip(last).and_then(|(first, last)| lines.get(first..=last)).unwrap_or_default();
@@ -266,10 +266,8 @@ fn outcome(past: &ThreadTexts, call: &Source, result: &Source) -> Option<String>
         [] => None,
         [only] => Some(short(only)),
         [first, last] => Some(format!("{} / {}", short(first), short(last))),
-        [.., last] if is_code(last) => Some(format!("{} lines", line_count(past, result))),
-        [.., last] => {
-            Some(format!("{} lines, the last: {}", line_count(past, result), short(last)))
-        }
+        [.., last] if is_code(last) => Some(format!("{} lines", line_count(past, &all))),
+        [.., last] => Some(format!("{} lines, the last: {}", line_count(past, &all), short(last))),
     }
 }
 
@@ -301,8 +299,7 @@ fn names_word(text: &str, word: &str) -> bool {
 
 /// The lines of a result, blank ones included, without those that many results begin or end with. A
 /// line of signs is the result's own: code ends with such lines.
-fn line_count(past: &ThreadTexts, result: &Source) -> usize {
-    let lines: Vec<&str> = result.text.lines().map(str::trim).collect();
+fn line_count(past: &ThreadTexts, lines: &[&str]) -> usize {
     let is_own = |line: &&str| {
         let says = line.contains(char::is_alphanumeric);
         !(line.is_empty() || (says && past.usual.contains(*line)))

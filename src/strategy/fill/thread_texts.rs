@@ -590,10 +590,12 @@ fn sent_media(message: &Message) -> Option<String> {
     };
     let sent = [counted(pictures, "picture"), counted(documents, "document")];
     let sent: Vec<String> = sent.into_iter().flatten().collect();
-    let words = words.map_or_else(String::new, |words| {
-        format!(" with \"{}\"", clipped(&one_line(words), MEDIA_WORDS))
-    });
-    (!sent.is_empty()).then(|| format!("The user sent {}{words}.", sent.join(" and ")))
+    (!sent.is_empty()).then(|| {
+        let words = words.map_or_else(String::new, |words| {
+            format!(" with \"{}\"", clipped(&one_line(words), MEDIA_WORDS))
+        });
+        format!("The user sent {}{words}.", sent.join(" and "))
+    })
 }
 
 /// The characters of a call in a heading.
