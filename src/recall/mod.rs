@@ -50,6 +50,7 @@ mod passage;
 mod request;
 #[cfg(feature = "recall")]
 mod search;
+#[cfg(feature = "recall")]
 mod shapes;
 pub mod tool;
 
