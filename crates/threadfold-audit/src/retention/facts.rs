@@ -243,8 +243,8 @@ mod tests {
         let stored = serde_json::to_string(&facts).unwrap();
         let stored: Facts = serde_json::from_str(&stored).unwrap();
         let missing = |after: &[Message]| {
-            let missing = facts.audit(after).missing;
-            assert_eq!(missing, stored.audit(after).missing);
+            let missing = facts.beside(after).retention().missing;
+            assert_eq!(missing, stored.beside(after).retention().missing);
             missing.into_iter().map(|fact| fact.text.to_string()).collect::<Vec<_>>()
         };
         assert_eq!(missing(&thread), [""; 0]);
@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(missing(&[changed, thread[2].clone()]), ["src/parse.rs", "src/lex.rs"]);
         let summary = Message::summary(Role::User, Summary::new("src/parse.rs takes 250 ms."));
         assert_eq!(missing(&[summary, thread[2].clone()]), ["src/lex.rs"]);
-        let work = |after: &[Message]| steps::steps(u64::MAX, || drop(facts.audit(after)));
+        let work = |after: &[Message]| steps::steps(u64::MAX, || drop(facts.beside(after)));
         let changed = Message::assistant(format!("{} {long}", "It is src/parse.rs."));
         assert!(work(&thread[..1]) * 4 < work(&[changed]), "{}", work(&thread[..1]));
     }
