@@ -1,6 +1,7 @@
 //! Whatever fails inside of the proxy, the agent's own request is sent.
 
 use std::{
+    fmt, io,
     sync::{
         Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -197,22 +198,17 @@ fn with_a_store_that_is_full_threads_stay_small_from_memory() {
     });
 }
 
-/// A store whose next so many reads of logs fail, as of a disk that is busy.
-#[derive(Debug)]
-struct Busy(MemoryStore, Arc<AtomicUsize>);
+/// A store in memory that does something before it reads a log, and may fail then.
+struct Reads<F>(MemoryStore, F);
 
-impl Busy {
-    fn read(&self) -> Result<(), StoreError> {
-        let less = |left: usize| left.checked_sub(1);
-        match self.1.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) {
-            Ok(_) => Err(StoreError::medium("a busy disk", std::io::Error::other("not now"))),
-            Err(_) => Ok(()),
-        }
+impl<F> fmt::Debug for Reads<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Reads").field(&self.0).finish()
     }
 }
 
 #[threadfold::async_trait]
-impl ThreadStore for Busy {
+impl<F: Fn() -> Result<(), StoreError> + Send + Sync> ThreadStore for Reads<F> {
     async fn append(
         &self,
         thread: &ThreadId,
@@ -224,7 +220,7 @@ impl ThreadStore for Busy {
     }
 
     async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
-        self.read()?;
+        self.1()?;
         self.0.load(thread).await
     }
 
@@ -244,7 +240,16 @@ fn a_log_that_cannot_be_read_now_is_continued_later_if_the_request_fits() {
         for (failures, logs) in [(1, 1..=1), (usize::MAX, 2..=9)] {
             let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
             let busy = Arc::new(AtomicUsize::new(0));
-            let store = Arc::new(Busy(MemoryStore::default(), Arc::clone(&busy)));
+            // The next so many reads fail, as of a disk that is busy.
+            let left = Arc::clone(&busy);
+            let read = move || {
+                let less = |left: usize| left.checked_sub(1);
+                match left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less) {
+                    Ok(_) => Err(StoreError::medium("a busy disk", io::Error::other("not now"))),
+                    Err(_) => Ok(()),
+                }
+            };
+            let store = Arc::new(Reads(MemoryStore::default(), read));
             let kept = Arc::clone(&store) as Arc<dyn ThreadStore>;
             let proxy = Served::start(options(&upstream, Some(WINDOW)), kept, &folder).await;
             let mut agent = Agent::new(&proxy.url(), MESSAGES, true);
@@ -265,42 +270,18 @@ fn a_log_that_cannot_be_read_now_is_continued_later_if_the_request_fits() {
     });
 }
 
-/// A store whose reads of logs hold their thread until the gate is gone.
-#[derive(Debug)]
-struct Blocking(MemoryStore, Mutex<std::sync::mpsc::Receiver<()>>);
-
-#[threadfold::async_trait]
-impl ThreadStore for Blocking {
-    async fn append(
-        &self,
-        thread: &ThreadId,
-        log: Option<LogId>,
-        expected_len: u64,
-        events: &[LoggedEvent],
-    ) -> Result<(), StoreError> {
-        self.0.append(thread, log, expected_len, events).await
-    }
-
-    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
-        let _ = self.1.lock().unwrap().recv();
-        self.0.load(thread).await
-    }
-
-    async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
-        self.0.list().await
-    }
-
-    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
-        self.0.delete(thread).await
-    }
-}
-
 #[test]
 fn pages_that_are_slow_keep_no_request_waiting() {
     run(async {
         let (folder, upstream) = (Folder::new(), Upstream::start(WINDOW).await);
-        let (gate, closed) = std::sync::mpsc::channel();
-        let store = Arc::new(Blocking(MemoryStore::default(), Mutex::new(closed)));
+        let (gate, closed) = std::sync::mpsc::channel::<()>();
+        // A read holds its thread until the gate is gone.
+        let closed = Mutex::new(closed);
+        let read = move || {
+            let _ = closed.lock().unwrap().recv();
+            Ok::<_, StoreError>(())
+        };
+        let store = Arc::new(Reads(MemoryStore::default(), read));
         let proxy = Served::start(options(&upstream, Some(WINDOW)), store, &folder).await;
         // Opened in any case, so that a failure ends.
         let opens = std::thread::spawn(move || {
