@@ -83,7 +83,9 @@ pub(super) fn client() -> Result<Client, String> {
     sockets.set_keepalive(Some(PROBE));
     sockets.set_keepalive_interval(Some(PROBE));
     sockets.set_keepalive_retries(Some(PROBES));
-    let tls = HttpsConnectorBuilder::new().try_with_platform_verifier();
+    // The build may hold another provider of cryptography too, and rustls then chooses none.
+    let provider = rustls::crypto::aws_lc_rs::default_provider();
+    let tls = HttpsConnectorBuilder::new().with_provider_and_platform_verifier(provider);
     let tls = tls.map_err(|error| words(&error))?.https_or_http().enable_http1();
     let mut client = legacy::Client::builder(TokioExecutor::new());
     client.pool_timer(TokioTimer::new()).pool_idle_timeout(IDLE);
