@@ -1,7 +1,7 @@
 //! Decides when to compact: the soft trigger, the hard check before every request, and what a
 //! provider's refusal leads to.
 
-use std::collections::VecDeque;
+use std::{cmp::Ordering, collections::VecDeque};
 
 use super::{
     breaker::Breaker,
@@ -31,7 +31,7 @@ const SUMMARY_MESSAGE_TOKENS: u64 = 128;
 const RECENT: usize = 8;
 
 /// The part of a limit that is left for the error of a ratio: one in this many.
-const ERROR: u64 = 16;
+const ERROR: u64 = 8;
 
 /// In a known window, a vague refusal of at most one part in this many of it is doubted.
 const SMALL_PART: u64 = 4;
@@ -264,6 +264,13 @@ impl AutoCompactor {
     /// Starts from a ratio that was learnt earlier.
     pub(crate) fn set_ratio(&mut self, ratio: Calibrated) {
         self.ratio = ratio;
+    }
+
+    /// Measures by this ratio if it makes more of a text than the present one.
+    pub(crate) fn raise_ratio(&mut self, ratio: Calibrated) {
+        if ratio.bytes_per_token() < self.ratio.bytes_per_token() {
+            self.ratio = ratio;
+        }
     }
 
     /// The tokens of a request from which the soft trigger fires; `None` if the window is unknown.
@@ -663,10 +670,15 @@ impl AutoCompactor {
             return Output::CannotFit { floor, tokens: pressure.tokens(), limit };
         }
         let Goal { target, .. } = self.policy.goal(pressure, limit);
-        // A ratio that makes everything smaller was learnt from other requests, and what stays of this
-        // one is measured by it alone.
-        let is_lighter = self.ratio.bytes_per_token() > self.ratio.base().bytes_per_token() as f64;
-        let spare = if is_lighter { limit / ERROR } else { 0 };
+        // What stays is measured by the ratio alone: too lightly if nothing was counted, or what
+        // taught it was of lighter text.
+        let base = self.ratio.base().bytes_per_token() as f64;
+        let is_uncertain = match self.ratio.bytes_per_token().total_cmp(&base) {
+            Ordering::Less => false,
+            Ordering::Equal => pressure.reported.is_none(),
+            Ordering::Greater => true,
+        };
+        let spare = if is_uncertain { limit / ERROR } else { 0 };
         let limit = pressure.of_thread(pressure.in_estimates(limit - spare)).max(target);
         Output::Compact { reason, target: Some(target), limit: Some(limit) }
     }
@@ -834,7 +846,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_that_makes_everything_smaller_leaves_a_part_of_the_limit() {
+    fn a_ratio_that_was_not_learnt_from_heavier_text_leaves_a_part_of_the_limit() {
         let window = Some(ContextWindow::new(WINDOW));
         let pressure = Pressure { window, thread: 2 * WINDOW, ..Pressure::default() };
         let limit = |counted| {
@@ -848,9 +860,9 @@ mod tests {
             };
             limit
         };
-        let (whole, heavier, lighter) = (limit(None), limit(Some(1_200)), limit(Some(800)));
-        assert_eq!(lighter, whole - whole / ERROR);
-        assert_eq!(heavier, whole);
+        let (unknown, heavier, lighter) = (limit(None), limit(Some(1_200)), limit(Some(800)));
+        assert_eq!(unknown, heavier - heavier / ERROR);
+        assert_eq!(lighter, unknown);
     }
 
     #[test]

@@ -367,12 +367,12 @@ impl EventLog {
         usage::last_count(&self.events, self.state.dropped.count)
     }
 
-    /// The record of the latest compaction, whether it was undone or not.
-    pub(crate) fn latest_compaction(&self) -> Option<&CompactionRecord> {
-        let held = self.events.iter().rev().find_map(|logged| {
+    /// The compactions that the log still holds, those that were undone included.
+    pub(crate) fn compactions(&self) -> impl Iterator<Item = &CompactionRecord> {
+        let held = self.events.iter().filter_map(|logged| {
             if let Event::Compacted(record) = &logged.event { Some(record.as_ref()) } else { None }
         });
-        held.or(self.state.dropped.latest.as_deref())
+        self.state.dropped.latest.as_deref().into_iter().chain(held)
     }
 
     /// Appends the next event and returns it.

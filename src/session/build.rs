@@ -140,24 +140,24 @@ impl SessionBuilder {
             shared: Arc::new(Shared::new(self.observers)),
         };
         session.count_overhead();
-        session.auto.set_ratio(session.logged_ratio());
+        session.auto.raise_ratio(session.logged_ratio());
         Ok(session)
     }
 }
 
 impl Session {
-    /// The ratio of the last count of the thread or of the one before its latest compaction, which an
-    /// undo brings back, if the provider counted more than the estimate; otherwise that of the
-    /// estimate, because another model may count the next prompt.
-    fn logged_ratio(&self) -> Calibrated {
+    /// The ratio for messages that no answer of this session was counted with: the heaviest of the last
+    /// count of the thread and of those before its compactions, which an undo brings back. It is never
+    /// lighter than that of the estimate, because another model may count the next prompt.
+    pub(super) fn logged_ratio(&self) -> Calibrated {
         let thread = self.journal.thread();
         let (reported, since) = thread.counted();
         let counted = reported.map(|tokens| Counted { tokens, since });
         let present = counted.map(|counted| (thread.size().tokens, counted));
-        let before = self.log().latest_compaction();
-        let before = before.and_then(|it| Some((it.report.before.tokens, it.counted?)));
+        let compactions = self.log().compactions();
+        let before = compactions.filter_map(|it| Some((it.report.before.tokens, it.counted?)));
         let mut ratio = Calibrated::default();
-        for (size, Counted { tokens, since }) in [present, before].into_iter().flatten() {
+        for (size, Counted { tokens, since }) in present.into_iter().chain(before) {
             let estimated = size.saturating_sub(since).saturating_add(self.overhead());
             // A count that cannot belong to this context teaches nothing.
             let _ = tokens > ratio.scale(estimated) && ratio.learn_refusal(estimated, tokens);

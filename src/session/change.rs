@@ -291,6 +291,8 @@ impl Session {
             let plan = self.journal.undo(now, *id)?;
             model::announce(self.agent.as_mut(), &plan, self.journal.thread());
         }
+        // What comes back may be of denser text than what taught the ratio.
+        self.auto.raise_ratio(self.logged_ratio());
         self.show();
         self.journal.flush().await?;
         Ok(ids)

@@ -499,7 +499,7 @@ impl Journal {
         if let Err(StoreError::Conflict { expected, found }) = written {
             written = match (expected, found) {
                 (1.., 0) => Err(StoreError::Deleted { events: expected }),
-                _ if in_doubt => self.continue_write(store.as_ref(), found).await,
+                _ if in_doubt => self.continue_write(store.as_ref()).await,
                 _ => Err(StoreError::Conflict { expected, found }),
             };
         }
@@ -521,14 +521,15 @@ impl Journal {
     }
 
     /// Stores the events that an earlier write, which was dropped or failed, did not store.
-    async fn continue_write(&self, store: &dyn ThreadStore, found: u64) -> Result<()> {
+    async fn continue_write(&self, store: &dyn ThreadStore) -> Result<()> {
         let (thread, expected) = (self.log.thread_id(), self.stored);
         let loaded = store.load(thread).await?;
         let is_ours = loaded.id.is_none_or(|id| self.id == Some(id))
             && begins_with(self.unstored(), loaded.log.since(expected));
         let stored = loaded.log.len();
         if !is_ours || stored < expected {
-            return Err(StoreError::Conflict { expected, found });
+            // The store says why: between its refusal and this load, a lease may have been lost.
+            return store.append(thread, self.id, expected, self.unstored()).await;
         }
         let rest = self.log.since(stored);
         if rest.is_empty() {

@@ -1,7 +1,10 @@
 //! A provider that counts differently from the thread's estimate: the session learns the ratio, and
 //! compacts to the provider's count.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicU64, Ordering},
+};
 
 use futures::executor::block_on;
 use threadfold::{
@@ -20,14 +23,18 @@ const WINDOW: u64 = 20_000;
 /// A provider that counts this many tenths of the estimate, and may report its count.
 #[derive(Debug)]
 struct Provider {
-    tenths: u64,
+    tenths: AtomicU64,
     says: bool,
     counted: Mutex<Vec<u64>>,
 }
 
 impl Provider {
+    fn new(tenths: u64, says: bool) -> Arc<Self> {
+        Arc::new(Self { tenths: tenths.into(), says, counted: Mutex::default() })
+    }
+
     fn count(&self, estimated: u64) -> u64 {
-        (estimated * self.tenths).div_ceil(10)
+        (estimated * self.tenths.load(Ordering::Relaxed)).div_ceil(10)
     }
 }
 
@@ -45,7 +52,7 @@ impl Model for Provider {
 
 /// The provider's counts of the last request before each compaction and the first after it.
 fn around_compactions(tenths: u64, says: bool) -> Vec<(u64, u64)> {
-    let provider = Arc::new(Provider { tenths, says, counted: Mutex::default() });
+    let provider = Provider::new(tenths, says);
     let agent =
         ModelAgent::new(Arc::<Provider>::clone(&provider)).with_window(ContextWindow::new(WINDOW));
     let mut session = Session::builder(agent)
@@ -103,7 +110,7 @@ fn without_a_reported_count_the_estimate_is_used() {
 #[test]
 fn a_session_that_is_opened_again_knows_that_the_provider_counts_more() {
     for (tenths, is_learnt) in [(16, true), (7, false)] {
-        let provider = Arc::new(Provider { tenths, says: true, counted: Mutex::default() });
+        let provider = Provider::new(tenths, true);
         let store = Arc::new(MemoryStore::default());
         let open = || {
             let agent = ModelAgent::new(Arc::<Provider>::clone(&provider));
@@ -127,4 +134,28 @@ fn a_session_that_is_opened_again_knows_that_the_provider_counts_more() {
         let known = session.context_tokens() * 10 / estimated;
         assert!(if is_learnt { known >= 15 } else { known == 10 }, "{tenths}: {known}");
     }
+}
+
+#[test]
+fn what_an_undo_brings_back_is_measured_as_it_was_counted() {
+    let provider = Provider::new(16, true);
+    let agent =
+        ModelAgent::new(Arc::<Provider>::clone(&provider)).with_window(ContextWindow::new(WINDOW));
+    let keep = KeepRecent { messages: 2, ..KeepRecent::default() };
+    let mut session = Session::builder(agent).strategy(Arc::new(keep)).build().unwrap();
+    let say = |session: &mut Session, times| {
+        for _ in 0..times {
+            block_on(async { session.send("A line of a question. ".repeat(10)).await }).unwrap();
+        }
+    };
+    say(&mut session, 20);
+    block_on(async { session.send("/compact").await }).unwrap();
+    let compaction = session.log().standing().last().unwrap().id;
+    // What is said next is of lighter text.
+    provider.tenths.store(7, Ordering::Relaxed);
+    say(&mut session, 20);
+    block_on(session.undo_compaction(compaction)).unwrap();
+    let estimated = ByteEstimate::TRIGGER.messages(session.messages());
+    let known = session.context_tokens() * 10 / estimated;
+    assert!(known >= 15, "{known}");
 }

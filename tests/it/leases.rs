@@ -1,15 +1,23 @@
 //! Leases: the suites on the crate's store and on broken ones, and sessions that lose a lease.
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use futures::executor::block_on;
 use serde_json::json;
 use threadfold::{
-    Answer, ModelAgent, Role, Session, async_trait,
+    Answer, Message, ModelAgent, Role, Session, async_trait,
+    log::{Event, LogId, LoggedEvent},
     message::{StopReason, ThreadId, Timestamp, ToolSpec, ToolUse},
     model::{Tool, ToolContext, ToolOutput},
     session::SessionError,
-    store::{self, LeaseStore, MemoryStore, StoreError, ThreadStore, leased},
+    store::{self, Journal, LeaseStore, Loaded, MemoryStore, StoreError, ThreadStore, leased},
     testing::{Scripted, ScriptedModel},
 };
 use threadfold_testing::conformance::{self, Law};
@@ -132,4 +140,67 @@ fn a_leased_store_writes_no_other_thread() {
     let other: ThreadId = "t2".parse().unwrap();
     let refused = block_on(leased(store, lease).append(&other, None, 0, &[]));
     assert!(matches!(refused, Err(StoreError::LeaseLost { thread, .. }) if thread == other));
+}
+
+/// A leased store whose first write is stored and fails, and whose thread another worker takes over
+/// before it is read again.
+#[derive(Debug)]
+struct Overtaken {
+    memory: Arc<MemoryStore>,
+    first: Arc<dyn ThreadStore>,
+    is_written: AtomicBool,
+}
+
+#[async_trait]
+impl ThreadStore for Overtaken {
+    async fn append(
+        &self,
+        thread: &ThreadId,
+        id: Option<LogId>,
+        expected_len: u64,
+        events: &[LoggedEvent],
+    ) -> Result<(), StoreError> {
+        self.first.append(thread, id, expected_len, events).await?;
+        if self.is_written.swap(true, Ordering::Relaxed) {
+            return Ok(());
+        }
+        Err(StoreError::medium("a cable", io::Error::other("pulled out")))
+    }
+
+    async fn load(&self, thread: &ThreadId) -> Result<Loaded, StoreError> {
+        let mut loaded = self.memory.load(thread).await?;
+        if self.is_written.load(Ordering::Relaxed) {
+            let lease = self.memory.acquire_lease(thread, "second", Timestamp(10_000), TEN).await?;
+            let event = Event::MessageAppended(Message::user("Hi from the second."));
+            loaded.log.append(Timestamp(10_000), event).unwrap();
+            let events = loaded.log.events().last().map(std::slice::from_ref).unwrap();
+            let second = leased(self.memory.clone(), lease);
+            second.append(thread, loaded.id, loaded.log.len() - 1, events).await?;
+        }
+        Ok(loaded)
+    }
+
+    async fn list(&self) -> Result<Vec<ThreadId>, StoreError> {
+        self.memory.list().await
+    }
+
+    async fn delete(&self, thread: &ThreadId) -> Result<(), StoreError> {
+        self.memory.delete(thread).await
+    }
+}
+
+#[test]
+fn a_lease_that_is_lost_while_a_write_is_in_doubt_is_named() {
+    let (memory, thread) = (Arc::new(MemoryStore::default()), "t1".parse::<ThreadId>().unwrap());
+    let lease = block_on(memory.acquire_lease(&thread, "first", Timestamp(0), TEN)).unwrap();
+    let first = leased(memory.clone(), lease);
+    let is_written = AtomicBool::new(false);
+    let store = Arc::new(Overtaken { memory: memory.clone(), first, is_written });
+    let mut journal = block_on(Journal::open(store, thread.clone())).unwrap();
+    let event = Event::MessageAppended(Message::user("Hi."));
+    journal.append(Timestamp(1), event).unwrap();
+    assert!(matches!(block_on(journal.flush()), Err(StoreError::Medium { .. })));
+    let late = block_on(journal.flush());
+    assert!(matches!(late, Err(StoreError::LeaseLost { .. })), "{late:?}");
+    assert_eq!(block_on(memory.load(&thread)).unwrap().log.len(), 2);
 }
