@@ -842,7 +842,7 @@ mod tests {
         let counted = Refusal { limit: Some(1_000), found: Some(90_000), output: None };
         let outputs = refused(policy, Some(WINDOW), counted);
         // It counts less than the estimate for the whole thread, and more for the halved one.
-        assert_eq!(outputs, [compact(500, 938), compact(239, 450), Output::TakeBack]);
+        assert_eq!(outputs, [compact(500, 875), compact(239, 420), Output::TakeBack]);
     }
 
     #[test]
