@@ -136,9 +136,7 @@ pub(super) fn kind(error: &ModelErrorKind) -> String {
 fn strategy(error: &StrategyError) -> String {
     if let StrategyError::NoRung { rungs } = error {
         let failed = rungs.iter().filter_map(|rung| Some((&rung.strategy, rung.failure.as_ref()?)));
-        let failed: Vec<String> =
-            failed.map(|(name, error)| format!("{name}: {}", strategy(error))).collect();
-        return format!("every strategy failed ({})", failed.join("; "));
+        return all_failed(failed.map(|(name, error)| (name.as_str(), strategy(error))).collect());
     }
     if let StrategyError::Model(error) = error {
         return format!("the summarizer failed ({})", kind(&error.kind));
@@ -149,23 +147,42 @@ fn strategy(error: &StrategyError) -> String {
     variant(error)
 }
 
-/// The name of the variant of an enum. Its fields may hold texts, so they are not written.
+/// The errors of strategies by their names; an error of all is said once.
+fn all_failed(failed: Vec<(&str, String)>) -> String {
+    let errors = match failed.split_first() {
+        Some(((_, first), rest)) if rest.iter().all(|(_, error)| error == first) => first.clone(),
+        _ => {
+            let named = failed.into_iter().map(|(name, error)| format!("{name}: {error}"));
+            named.collect::<Vec<_>>().join("; ")
+        }
+    };
+    format!("every strategy failed ({errors})")
+}
+
+/// The name of the variant of an enum, in words. Its fields may hold texts, so they are not written.
 fn variant(value: &impl Debug) -> String {
     /// Takes a name up to its end.
-    struct Name(String);
+    struct Words(String);
 
-    impl Write for Name {
+    impl Write for Words {
         fn write_str(&mut self, text: &str) -> fmt::Result {
-            let end = text.find(|char: char| !char.is_ascii_alphanumeric());
-            self.0.push_str(text.get(..end.unwrap_or(text.len())).unwrap_or_default());
-            if end.is_some() { Err(fmt::Error) } else { Ok(()) }
+            for char in text.chars() {
+                if !char.is_ascii_alphanumeric() {
+                    return Err(fmt::Error);
+                }
+                if char.is_ascii_uppercase() && !self.0.is_empty() {
+                    self.0.push(' ');
+                }
+                self.0.push(char.to_ascii_lowercase());
+            }
+            Ok(())
         }
     }
 
-    let mut name = Name(String::new());
+    let mut words = Words(String::new());
     // The error is the end of the name.
-    let _ = write!(name, "{value:?}");
-    name.0
+    let _ = write!(words, "{value:?}");
+    words.0
 }
 
 #[cfg(test)]
@@ -180,6 +197,18 @@ mod tests {
         let error = CompactionError::from(full);
         let words = Trouble::from(error).to_string();
         assert!(words.contains("threads.db") && words.contains("No space left"), "{words}");
+    }
+
+    #[test]
+    fn the_errors_of_strategies_are_words_and_said_once_if_they_are_the_same() {
+        let nothing = strategy(&StrategyError::NothingToCompact { reason: "secret".into() });
+        let same = all_failed(vec![("summarize", nothing.clone()), ("digest", nothing.clone())]);
+        assert_eq!(same, "every strategy failed (nothing to compact)");
+        let needs = strategy(&StrategyError::NeedsModel);
+        assert_eq!(
+            all_failed(vec![("summarize", needs), ("digest", nothing)]),
+            "every strategy failed (summarize: needs model; digest: nothing to compact)"
+        );
     }
 
     #[test]
@@ -200,7 +229,7 @@ mod tests {
             [
                 "tools[0].input_schema.properties: expected text",
                 "the body is not JSON, at line 1 column 7",
-                "the summarizer failed (Other)",
+                "the summarizer failed (other)",
                 "a field has another type than expected, or stands twice, at line 1 column 8",
             ]
         );

@@ -91,17 +91,18 @@ fn head(story: &Story<'_>) -> String {
 
 fn sentence(story: &Story<'_>) -> String {
     let (done, _, failed) = counts(story);
-    let turns = counted(story.turns as u64, "turn");
+    let thread = match story.turns as u64 {
+        0 => "This thread".to_owned(),
+        turns => format!("In {} this thread", counted(turns, "turn")),
+    };
     let times = match (done, failed) {
-        (0, 0) => return format!("In {turns} this thread was never compacted."),
+        (0, 0) => return format!("{thread} was never compacted."),
         (0, 1) => {
-            return format!(
-                "In {turns} this thread was never compacted; one attempt came to nothing."
-            );
+            return format!("{thread} was never compacted; one attempt came to nothing.");
         }
         (0, failed) => {
             return format!(
-                "In {turns} this thread was never compacted; {} attempts came to nothing.",
+                "{thread} was never compacted; {} attempts came to nothing.",
                 thousands(failed)
             );
         }
@@ -112,10 +113,7 @@ fn sentence(story: &Story<'_>) -> String {
         0 => "it cost none".to_owned(),
         spent => format!("{} were spent on it", short(spent)),
     };
-    format!(
-        "In {turns} this thread was compacted <em>{times}</em>. It freed {} tokens; {cost}.",
-        freed(story)
-    )
+    format!("{thread} was compacted <em>{times}</em>. It freed {} tokens; {cost}.", freed(story))
 }
 
 /// The name, the value and the explanation of each number. Numbers that would say nothing are left out.
