@@ -291,6 +291,8 @@ pub(crate) enum StoredBy {
     Pi,
     /// Gemini CLI: ~/.gemini/tmp/*/chats/session-*
     GeminiCli,
+    /// Qwen Code: ~/.qwen/projects/*/chats/*.jsonl
+    QwenCode,
     /// OpenCode: the output of `opencode export`
     #[value(name = "opencode")]
     OpenCode,
@@ -315,6 +317,7 @@ impl StoredBy {
             Self::Codex => "Codex",
             Self::Pi => "pi",
             Self::GeminiCli => "Gemini CLI",
+            Self::QwenCode => "Qwen Code",
             Self::OpenCode => "OpenCode",
             Self::SweAgent => "SWE-agent",
             Self::MiniSweAgent => "mini-swe-agent",

@@ -1,17 +1,20 @@
-//! Logs in the shape of Gemini's contents: of Gemini CLI, and of Google's Agent Development Kit.
+//! Logs in the shape of Gemini's contents: of Gemini CLI, of Qwen Code, and of Google's Agent
+//! Development Kit.
 
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::lines::{Carried, Imported, Left, items, mark_account, text};
+use super::lines::{Carried, Imported, Left, branch, items, mark_account, text};
 use threadfold::wire::Dialect;
 
 /// Reads a log of Gemini CLI, as one document or as lines.
 ///
 /// As the CLI itself resumes: a line with `$rewindTo` takes back this message and all after it, or
 /// everything if it is unknown; `$set` with messages replaces all; a message that is written again
-/// replaces its earlier form. Source: its class `ChatRecordingService`, 0.61.0.
+/// replaces its earlier form. Results stand in the message with their calls, and since 0.61.0 in a
+/// message of the user too, which is what the model got. Source: its class `ChatRecordingService`,
+/// 0.61.0.
 pub(super) fn read_cli(lines: &[Value]) -> Imported {
     let mut left = Left::default();
     let mut found: Vec<(usize, &Value)> = Vec::new();
@@ -41,6 +44,12 @@ pub(super) fn read_cli(lines: &[Value]) -> Imported {
             left.out("bookkeeping of the agent");
         }
     }
+    let of_user = found.iter().filter(|(_, message)| text(message, "type") == "user");
+    let sent: HashSet<&str> = of_user
+        .flat_map(|(_, message)| items(message, "content"))
+        .filter_map(|part| Some(text(part.get("functionResponse")?, "id")))
+        .filter(|id| !id.is_empty())
+        .collect();
     let (mut messages, mut model, mut carried) = (Vec::new(), "", HashSet::new());
     for (at, message) in found {
         // The messages of a `$set` are of one line, which counts once.
@@ -52,7 +61,7 @@ pub(super) fn read_cli(lines: &[Value]) -> Imported {
             }
             "gemini" => {
                 model = message.get("model").and_then(Value::as_str).unwrap_or(model);
-                answer(message, own, &mut messages);
+                answer(message, own, &sent, &mut messages);
             }
             _ => own.iter().for_each(|_| left.out("a notice of the agent")),
         }
@@ -60,14 +69,17 @@ pub(super) fn read_cli(lines: &[Value]) -> Imported {
     Imported::of(Dialect::Gemini, model, messages, left)
 }
 
-/// An answer with its calls, and their results.
-fn answer(message: &Value, lines: Vec<usize>, messages: &mut Vec<Carried>) {
+/// An answer with its calls, and their results but for those that a message of the user sent.
+fn answer(message: &Value, lines: Vec<usize>, sent: &HashSet<&str>, messages: &mut Vec<Carried>) {
     let mut said = parts(message.get("content"));
     let mut results = Vec::new();
     for call in items(message, "toolCalls") {
         let (id, name) = (text(call, "id"), text(call, "name"));
         let args = call.get("args").cloned().unwrap_or_else(|| json!({}));
         said.push(json!({"functionCall": {"id": id, "name": name, "args": args}}));
+        if sent.contains(id) {
+            continue;
+        }
         let result = parts(call.get("result"));
         if result.is_empty() {
             let response = json!({"error": format!("no result: {}", text(call, "status"))});
@@ -94,6 +106,44 @@ fn parts(content: Option<&Value>) -> Vec<Value> {
         Some(part @ Value::Object(_)) => vec![part.clone()],
         _ => Vec::new(),
     }
+}
+
+/// Reads a log of Qwen Code.
+///
+/// As the agent itself resumes: the branch of the last line is the thread, and a compression holds the
+/// history that replaces what was before it. Source: `SessionService` and
+/// `buildApiHistoryFromConversation` of @qwen-code/qwen-code 0.15.10.
+pub(super) fn read_qwen(lines: &[Value]) -> Imported {
+    let mut left = Left::default();
+    let has_message = |line: &Value| line.get("message").is_some();
+    let leaf = lines.iter().rposition(|line| !text(line, "uuid").is_empty());
+    let chain = branch(lines, leaf, ("uuid", "parentUuid"), has_message);
+    let history = |at: usize| {
+        let payload = lines.get(at)?.get("systemPayload")?;
+        items(payload, "compressedHistory").next()?;
+        Some((at, items(payload, "compressedHistory")))
+    };
+    let compressed = chain.iter().filter_map(|at| history(*at)).max_by_key(|(at, _)| *at);
+    let start = compressed.as_ref().map_or(0, |(at, _)| *at);
+    let mut messages: Vec<Carried> = Vec::new();
+    if let Some((at, history)) = compressed {
+        messages.extend(history.map(|value| Carried { value: value.clone(), lines: Vec::new() }));
+        messages.iter_mut().take(1).for_each(|first| first.lines.push(at));
+    }
+    let (is_compressed, mut model) = (!messages.is_empty(), "");
+    for (at, line) in lines.iter().enumerate() {
+        match line.get("message") {
+            None if is_compressed && at == start => {}
+            None => left.out("bookkeeping of the agent"),
+            Some(_) if !chain.contains(&at) => left.out("a branch that was left"),
+            Some(_) if at < start => left.out("what the agent compacted away"),
+            Some(message) => {
+                model = line.get("model").and_then(Value::as_str).unwrap_or(model);
+                messages.push(Carried { value: message.clone(), lines: vec![at] });
+            }
+        }
+    }
+    Imported::of(Dialect::Gemini, model, messages, left)
 }
 
 /// Reads the events of a session of the Agent Development Kit.

@@ -205,6 +205,7 @@ pub(crate) fn thread(found: Found, system: Option<&Path>, name: &str) -> Result<
         StoredBy::Codex => codex::read(&entries),
         StoredBy::Pi => pi::read(&entries),
         StoredBy::GeminiCli => gemini::read_cli(&entries),
+        StoredBy::QwenCode => gemini::read_qwen(&entries),
         StoredBy::OpenCode => opencode::read(&entries),
         StoredBy::SweAgent => chat::read_swe(&entries),
         StoredBy::MiniSweAgent => chat::read_mini(&entries),
@@ -307,6 +308,9 @@ fn stored_by(line: &Value) -> Option<StoredBy> {
         "message" if line.get("message").is_some() => (StoredBy::Pi, &["parentId"]),
         // The first form of Codex's logs has the items themselves.
         "message" => (StoredBy::Codex, &["role", "content"]),
+        "user" | "assistant" if line.get("message").is_some_and(|it| it.get("parts").is_some()) => {
+            (StoredBy::QwenCode, &["uuid"])
+        }
         "user" | "assistant" if line.get("message").is_some() => (StoredBy::ClaudeCode, &["uuid"]),
         "user" | "gemini" => (StoredBy::GeminiCli, &["id", "content"]),
         _ => return None,

@@ -1,7 +1,7 @@
 //! Logs as agents leave them behind: the cases in `testdata/imports`.
 //!
 //! A case is `--- log`, and `--- expect messages` with the role and the texts of each message, and
-//! `--- expect report` with parts of the report; or `--- expect error` with a part of the error.
+//! `--- expect report` with parts of the report, repairs among them if there are any; or `--- expect error` with a part of the error.
 
 use std::{
     fs,
@@ -72,6 +72,7 @@ fn every_log_gives_the_thread_that_can_be_read() {
         for part in parts.lines() {
             assert!(report.contains(part), "{name}: {part:?} is not in {report}");
         }
+        assert_eq!(report.contains("repaired"), parts.contains("repaired"), "{name}: {report}");
     }
 }
 
