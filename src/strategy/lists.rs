@@ -68,7 +68,7 @@ impl<'a> Settling<'a> {
         // `own` has no list of rules, so the tokens of an earlier list can be used again.
         let freed = counter.text(&summary).saturating_sub(counter.text(&own));
         let room = self.room(after).saturating_add(freed);
-        let missing = unstated(thread.rules().active(), after, thread.system());
+        let missing = thread.rules_to_list(after);
         let list = ledger::titled(&missing, left_out, RULES_TOKENS, counter);
         // If rules and statements do not both fit, a rule that the user typed is listed once, as a
         // statement.
@@ -122,7 +122,7 @@ impl<'a> Settling<'a> {
         let Self { thread, brief, .. } = *self;
         let counter = self.counter();
         let own = ledger::without_titled(&notes::without(&digest));
-        let mut missing = unstated(thread.rules().active(), after, thread.system());
+        let mut missing = thread.rules_to_list(after);
         if !missing.is_empty() {
             let told: HashSet<String> =
                 paragraphs(&own).iter().flat_map(|text| typed::keys(text)).collect();
@@ -177,7 +177,7 @@ impl<'a> Settling<'a> {
         if thread.unstated_rules(after).is_empty() {
             return String::new();
         }
-        let unstated = unstated(thread.rules().active(), after, thread.system());
+        let unstated = thread.rules_to_list(after);
         let room = self.room(after).saturating_sub(thread.stamp_tokens()).min(RULES_TOKENS);
         let list = ledger::titled(&unstated, thread.rules().left_out(), room, self.counter());
         // Rules that do not fit are stated or counted in the end.
@@ -222,16 +222,25 @@ impl Snapshot {
     /// The active rules that neither these messages nor the system prompt state, not even in a
     /// summary. None if a list in a summary counts those that it lacks.
     pub(super) fn unstated_rules(&self, after: &[Message]) -> Vec<&Rule> {
+        let mut summaries = after.iter().flat_map(Message::summaries);
+        match summaries.any(|it| ledger::counts_more(&it.text)) {
+            true => Vec::new(),
+            false => self.lost_rules(after),
+        }
+    }
+
+    /// The same, whether a list counts them or not.
+    pub(super) fn lost_rules(&self, after: &[Message]) -> Vec<&Rule> {
         let users =
             after.iter().filter(|message| message.role != Role::Assistant || message.is_summary());
         let stay: Vec<Message> = users.chain(self.system().iter()).cloned().collect();
         let texts = texts(&stay);
-        let counts =
-            stay.iter().flat_map(Message::summaries).any(|it| ledger::counts_more(&it.text));
-        if counts {
-            return Vec::new();
-        }
         self.rules().active().filter(|rule| !state(&texts, &rule.text)).collect()
+    }
+
+    /// The active rules that no user message and not the system prompt states. Summaries do not count.
+    pub(super) fn rules_to_list(&self, after: &[Message]) -> Vec<&Rule> {
+        unstated(self.rules().active(), after, self.system())
     }
 }
 

@@ -18,13 +18,14 @@ use std::{cell::OnceCell, sync::Arc};
 
 use super::{
     brief::Brief,
-    clip::excerpt,
+    clip::{excerpt, without_stated},
     digest,
     full_summary::with_summaries,
     lists::{Audit, RULES_TOKENS, Settling, joined, last_summary, shortfall},
     proposal::Proposal,
     rejection::Rejection,
     snapshot::Snapshot,
+    typed,
 };
 use crate::{
     compact::Plan,
@@ -262,10 +263,9 @@ impl Snapshot {
     }
 
     /// Returns the proposal with the active rules that the compacted thread does not state, for which
-    /// up to half of the summary's lines give way, the last ones first. If they do not fit, they are
-    /// counted, unless a list counts them already; for this line, all of the summary may give way. If
-    /// not even that fits, the target is missed, up to the limit of the brief or the window: no rule is
-    /// lost without a word.
+    /// lines of the summary give way, the last ones first. If the rules do not fit even alone, those are
+    /// counted that are not listed. If not even that fits, the target is missed, up to the limit of the
+    /// brief or the window: no rule is lost without a word.
     ///
     /// # Errors
     ///
@@ -277,26 +277,28 @@ impl Snapshot {
             return Ok(proposal);
         }
         let after = proposal.plan.after(self.messages())?;
-        let missing = self.unstated_rules(&after);
-        if missing.is_empty() {
+        if self.lost_rules(&after).is_empty() {
             return Ok(proposal);
         }
-        let left_out = self.rules().left_out();
-        let list = ledger::titled(&missing, left_out, RULES_TOKENS, self.counter());
-        let line = ledger::counted(missing.len().saturating_add(left_out));
+        let are_counted = self.unstated_rules(&after).is_empty();
+        let (left_out, counter) = (self.rules().left_out(), self.counter());
         let with = |plan: Plan, brief: &Brief| self.accept(&plan, brief).map(|_| plan);
         let most = brief.limit.or_else(|| self.fits(brief));
         let within = Brief { target: most, ..brief.clone() };
-        let settled = match last_summary(&proposal.plan).cloned() {
+        let settled = match last_summary(&proposal.plan) {
             Some(summary) => {
-                let lines: Vec<&str> = summary.lines().collect();
+                // A list whose lines give way would lose rules, so it is written anew.
+                let rules = self.rules_to_list(&after);
+                let listed = rules.iter().flat_map(|rule| typed::rule_keys(rule)).collect();
+                let own = without_stated(&ledger::without_titled(summary), &listed);
+                let lines: Vec<&str> = own.lines().collect();
                 // The more lines stay, the larger is the thread.
-                let beside = |text: &str, least: usize, brief: &Brief| {
+                let beside = |text: &str, brief: &Brief| {
                     let with_lines = |count: usize| {
                         let kept = lines.get(..count).unwrap_or_default().join("\n");
                         with(proposal.plan.clone().with_last_summary(joined(&kept, text)), brief)
                     };
-                    let (mut stay, mut exceed) = (least, lines.len() + 1);
+                    let (mut stay, mut exceed) = (0, lines.len() + 1);
                     let mut best = with_lines(stay)?;
                     while stay + 1 < exceed {
                         let count = stay.midpoint(exceed);
@@ -307,17 +309,24 @@ impl Snapshot {
                     }
                     Ok(best)
                 };
-                let least = lines.len().div_ceil(2);
-                beside(&list, least, brief)
-                    .or_else(|_| beside(&line, 0, brief))
-                    .or_else(|missed| match brief.limit {
-                        // A list that fills the room up to the limit would bring the next compaction.
-                        Some(_) => Err(missed),
-                        None => beside(&list, least, &within),
-                    })
-                    .or_else(|_| beside(&line, 0, &within))
+                let list = ledger::titled(&rules, left_out, RULES_TOKENS, counter);
+                let line = ledger::counted(rules.len().saturating_add(left_out));
+                let mut settled = beside(&list, brief);
+                if !are_counted {
+                    settled = settled.or_else(|_| beside(&line, brief));
+                    // A list that fills the room up to the limit would bring the next compaction.
+                    if brief.limit.is_none() {
+                        settled = settled.or_else(|_| beside(&list, &within));
+                    }
+                    settled = settled.or_else(|_| beside(&line, &within));
+                }
+                settled
             }
+            None if are_counted => return Ok(proposal),
             None => {
+                let missing = self.unstated_rules(&after);
+                let list = ledger::titled(&missing, left_out, RULES_TOKENS, counter);
+                let line = ledger::counted(missing.len().saturating_add(left_out));
                 let alone = |text| match self.with_own_summary(&proposal.plan, text, brief) {
                     Some(plan) => with(plan, brief),
                     // It changes nothing, so it loses nothing.
@@ -328,7 +337,7 @@ impl Snapshot {
         };
         match settled {
             Ok(plan) => Ok(self.with_plan(proposal, plan, brief)),
-            Err(rejection @ Rejection::NotSmaller { .. }) => Err(rejection),
+            Err(rejection @ Rejection::NotSmaller { .. }) if !are_counted => Err(rejection),
             Err(_) => Ok(proposal),
         }
     }
