@@ -10,7 +10,7 @@ use std::{
 use futures::{StreamExt, TryFutureExt, future::BoxFuture, stream::BoxStream};
 use serde_json::{Value, json};
 use threadfold::message::{ContentBlock, Delta, MediaSource, ModelError, ModelErrorKind};
-use threadfold::message::{StopReason, Text, Thinking, ToolUse, Usage};
+use threadfold::message::{StopReason, Text, Thinking, ToolChoice, ToolUse, Usage};
 use threadfold::model::{self, AnswerLimits, Clock, Framing};
 use threadfold::wire::{AnswerBuilder, classify_error, error_within, text_of};
 use threadfold::{Answer, ContextWindow, Message, Model, Request, Role, async_trait};
@@ -91,7 +91,9 @@ impl Ollama {
 }
 
 fn broken(error: io::Error) -> ModelError {
-    ModelError::new(ModelErrorKind::Retryable { after: None }, error.to_string())
+    let kind = ModelErrorKind::Retryable { after: None };
+    // A client's error says no more than "error decoding response body"; its sources say why.
+    ModelError::new(kind, error.to_string()).with_source(error)
 }
 
 fn body(request: &Request, window: ContextWindow) -> String {
@@ -99,7 +101,9 @@ fn body(request: &Request, window: ContextWindow) -> String {
     for message in request.system.iter().chain(request.messages.iter()) {
         write(message, &mut names, &mut messages);
     }
-    let tools = request.tools.iter().map(|tool| {
+    // The API has no field that forbids calls.
+    let may_call = request.tool_choice != Some(ToolChoice::None);
+    let tools = request.tools.iter().filter(|_| may_call).map(|tool| {
         let parameters = tool.input_schema.to_value().unwrap_or_default();
         json!({"type": "function", "function": {"name": tool.name,
             "description": tool.description, "parameters": parameters}})

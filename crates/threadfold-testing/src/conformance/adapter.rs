@@ -56,8 +56,8 @@ impl fmt::Debug for Stubbed {
 
 /// Tests an adapter against a stub of its provider: everything of a thread reaches the provider in
 /// its order (system prompt, tools, single and parallel calls, results, summaries, reminders,
-/// context updates, checkpoints), also in a request that forbids calls, as one for a summary does;
-/// everything of an answer comes back (texts, calls, usage, stop reason), whole and streamed; an
+/// context updates, checkpoints), also in a request that forbids calls, as the second one for a summary
+/// does, with a field of the API or without tools; everything of an answer comes back (texts, calls, usage, stop reason), whole and streamed; an
 /// answer that breaks off is a retryable error; and a refusal for the length is an overflow.
 /// [`model`](super::model()) tests how streams end.
 ///
@@ -100,11 +100,23 @@ pub async fn adapter(mut stub: impl FnMut(&Served) -> Stubbed) -> Result<()> {
     let served =
         Served::Answer(Answer::new(Message::assistant("Done."), StopReason::EndTurn, None));
     let summarised = Request { tool_choice: Some(ToolChoice::None), ..request() };
+    let mut whole = String::new();
     for (request, stream) in [(request(), false), (request(), true), (summarised, true)] {
+        let may_call = request.tool_choice.is_none();
         let stubbed = stub(&served);
         let answered = asked(&stubbed, request, stream).await?;
         answered.map_err(|error| Law::AnswerIsWhole.breach(show(&served), "an answer", error))?;
-        check_received(&(stubbed.received)())?;
+        let body = (stubbed.received)();
+        check_received(&body, may_call)?;
+        if !may_call && body == whole {
+            let expected = "a field that forbids them, or no tools";
+            return Err(Law::CallsAreForbidden.breach(
+                "a request that forbids calls",
+                expected,
+                body,
+            ));
+        }
+        whole = body;
     }
     for answer in answers() {
         let served = Served::Answer(answer.clone());
@@ -159,9 +171,11 @@ fn show(value: &impl fmt::Debug) -> String {
 const MAX_OUTPUT: u64 = 321;
 const TOOL: &str = "look_up";
 
+/// What the tool is for, which a request that forbids calls may leave out.
+const TOOL_TEXT: &str = "Looks a word up.";
+
 /// What stands anywhere in a body, and what stands in the order of the thread.
-const ANYWHERE: [&str; 5] =
-    ["Answer as a sailor would.", TOOL, "Looks a word up.", "which_word", "in_which_book"];
+const ANYWHERE: [&str; 4] = ["Answer as a sailor would.", TOOL, "which_word", "in_which_book"];
 const IN_ORDER: [&str; 16] = [
     "They spoke of ropes before.",
     "What is a sheet?",
@@ -192,7 +206,7 @@ fn call(id: &str, word: &str) -> ToolUse {
 fn request() -> Request {
     let [summary, ask, remind, _, look, first, found, more, second, missing, rest @ ..] = IN_ORDER;
     let [both, third, fourth, wheel, hoist, path] = rest;
-    let [system, tool, description, word, book] = ANYWHERE;
+    let ([system, tool, word, book], description) = (ANYWHERE, TOOL_TEXT);
     let schema = json!({"type": "object", "properties": {word: {"type": "string"}, book: {"type": "integer"}}});
     let checkpoint = "a1b2c3".parse().map(ContentBlock::checkpoint);
     let mut asked = vec![ContentBlock::text(ask), ContentBlock::reminder(remind)];
@@ -250,12 +264,13 @@ fn answers() -> [Answer; 3] {
 }
 
 /// Checks that the body of [`request`] holds everything, in the order of the thread.
-fn check_received(body: &str) -> Result<()> {
+fn check_received(body: &str, may_call: bool) -> Result<()> {
     let breach = |expected: String| Err(Law::RequestIsWhole.breach("a request", expected, body));
     let Ok(value) = serde_json::from_str(body) else { return breach("JSON".into()) };
     let (mut texts, mut numbers) = (String::new(), Vec::new());
     collect(&value, &mut texts, &mut numbers);
-    if let Some(missing) = ANYWHERE.iter().find(|text| !texts.contains(**text)) {
+    let mut anywhere = ANYWHERE.iter().chain(may_call.then_some(&TOOL_TEXT));
+    if let Some(missing) = anywhere.find(|text| !texts.contains(**text)) {
         return breach(format!("the text {missing:?}"));
     }
     if !numbers.contains(&MAX_OUTPUT) {
