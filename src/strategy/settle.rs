@@ -263,8 +263,8 @@ impl Snapshot {
     }
 
     /// Returns the proposal with the active rules that the compacted thread does not state, for which
-    /// lines of the summary give way, the last ones first. If the rules do not fit even alone, those are
-    /// counted that are not listed. If not even that fits, the target is missed, up to the limit of the
+    /// lines of the summary give way, the last ones first. If the rules do not fit even alone, a short
+    /// list of them misses the target, and of a longer one those are counted that are not listed. If not even that fits, the target is missed, up to the limit of the
     /// brief or the window: no rule is lost without a word.
     ///
     /// # Errors
@@ -312,6 +312,14 @@ impl Snapshot {
                 let list = ledger::titled(&rules, left_out, RULES_TOKENS, counter);
                 let line = ledger::counted(rules.len().saturating_add(left_out));
                 let mut settled = beside(&list, brief);
+                // A few rules are worth more than the exact target.
+                let cost = counter.text(&list);
+                if let Some(target) = brief.target.filter(|target| cost <= target / MISSED_SHARE) {
+                    let over = target.saturating_add(cost);
+                    let over =
+                        Brief { target: Some(most.unwrap_or(over).min(over)), ..brief.clone() };
+                    settled = settled.or_else(|_| beside(&list, &over));
+                }
                 if !are_counted {
                     settled = settled.or_else(|_| beside(&line, brief));
                     // A list that fills the room up to the limit would bring the next compaction.
@@ -584,6 +592,40 @@ mod tests {
             let says =
                 text.contains("- Never touch generated files.\n") || ledger::counts_more(text);
             assert!(says, "{target}: {text}");
+        }
+    }
+
+    #[test]
+    fn rules_take_the_place_of_lines_and_their_list_is_written_anew() {
+        let mut rules = Ledger::default();
+        let all = ["Never touch the folder legacy.", "Write comments in English.", "Ask to deploy."];
+        let mut thread = Vec::new();
+        for (at, rule) in all.into_iter().enumerate() {
+            rules.add(rule).unwrap();
+            let filler = ["Hi!", "OK.", "Thanks, that helps."].get(at).copied().unwrap_or_default();
+            let said = format!("{filler} {rule} Look at part {at}, and say what it does.");
+            thread.push(Message::user(said));
+            thread.push(Message::assistant(format!("{at} {}", "I read on. ".repeat(60))));
+        }
+        thread.push(Message::user("Go on."));
+        thread.push(Message::assistant("It is done."));
+        let lines: Vec<String> = (0..30).map(|at| format!("Part {at} was read.")).collect();
+        let snapshot = Snapshot::new(thread.clone()).with_rules(Arc::new(rules));
+        for count in [2, 8, 30] {
+            let text = format!("{}\n", lines[..count].join("\n"));
+            let plan = Plan::summarise(&thread, 0..6, text).unwrap();
+            let size = ByteEstimate::TRIGGER.messages(&plan.after(&thread).unwrap());
+            for target in size..size + 200 {
+                let retention = Some(RetentionPolicy::default());
+                let brief = Brief { target: Some(target), retention, ..Brief::default() };
+                let settled = snapshot.settle(Proposal::new(plan.clone()), &brief).unwrap();
+                let text = last_summary(&settled.plan).unwrap();
+                let lists = text.matches(ledger::TITLE).count();
+                let lacks = all.iter().filter(|rule| !text.contains(**rule)).count();
+                assert!(lists <= 1, "{target} of {size}: {text}");
+                assert!(lacks == 0 || count < 8, "{target} of {size}: {text}");
+                assert!(lacks == 0 || ledger::counts_more(text), "{target} of {size}: {text}");
+            }
         }
     }
 
