@@ -598,7 +598,8 @@ mod tests {
     #[test]
     fn rules_take_the_place_of_lines_and_their_list_is_written_anew() {
         let mut rules = Ledger::default();
-        let all = ["Never touch the folder legacy.", "Write comments in English.", "Ask to deploy."];
+        let all =
+            ["Never touch the folder legacy.", "Write comments in English.", "Ask to deploy."];
         let mut thread = Vec::new();
         for (at, rule) in all.into_iter().enumerate() {
             rules.add(rule).unwrap();
