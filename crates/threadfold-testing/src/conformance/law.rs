@@ -54,7 +54,6 @@ laws! {
     CompleteAgrees: "`complete` and `stream` must end alike" ("`complete` and `stream` end alike: with an answer, or with an error of the same kind."),
     DropIsHarmless: "a dropped stream must leave the model ready",
     RequestIsWhole: "everything of a thread must reach the provider, in its order",
-    CallsAreForbidden: "a request that forbids calls must not be the same as one that allows them",
     AnswerIsWhole: "everything of an answer must come back",
     BreakIsRetryable: "an answer that breaks off must be a retryable error",
     OverflowIsTold: "a refusal for the length must be an overflow",
